@@ -18,7 +18,7 @@ from aqmlab.characterization.arms import Arm, prepare
 from aqmlab.characterization.baseline import departures, write_bands
 from aqmlab.characterization.controls import CONTROLS, read_controls
 from aqmlab.characterization.costs import costs
-from aqmlab.characterization.queues import AQMS, read_aqms
+from aqmlab.characterization.queues import AQMS, LINKS, read_aqms
 from aqmlab.characterization.sections import chosen, own_sections, rfc_sections
 from aqmlab.characterization.verdicts import (
     branches_of,
@@ -193,13 +193,14 @@ def test_settings_that_matter_are_named():
     assert others == ["AQM, a 4"]
 
 
-def test_every_section_is_a_scenario_that_every_discipline_fits():
+@pytest.mark.parametrize("guide", [AQMS, LINKS])
+def test_every_section_is_a_scenario_that_every_discipline_fits(guide):
     words = [aqm["name"] for aqm in aqmlab.aqm_list() if aqm["name"] != "droptail"]
     needing = {row["name"] for row in aqmlab.aqm_list() if _required(row["name"])}
     aqms = read_aqms([name for name in words if name not in needing])
-    for section in rfc_sections(AQMS):
+    for section in rfc_sections(guide):
         if section.scenario is not None:
-            made = prepare(AQMS, section, aqms, None, quick=True)
+            made = prepare(guide, section, aqms, None, quick=True)
             found = resolve({k: v for k, v in made.scenario.items() if k != "sweep"})
             assert len(found["arms"]) == len(made.scenario["arm"]), section.id
             assert section.deviations, section.id
@@ -394,6 +395,7 @@ def test_own_scenarios_that_do_not_fit_are_refused(tmp_path, text, said):
         ({"seeds": 1, "write_baseline": "b.json"}, "a baseline needs at least two seeds"),
         ({"baseline": "none.json"}, "none.json: cannot be read"),
         ({"rate": "0bit", "sections": ["5.2"]}, "write a rate above zero"),
+        ({"cc": True, "links": True}, "`cc` and `links` exclude each other"),
     ],
 )
 def test_bad_options_are_refused_before_the_first_run(tmp_path, options, said):
@@ -469,7 +471,7 @@ def test_a_control_is_compared_with_cubic(tiny):
     (own,) = found.sections
     assert {one.arm.against for one in own.comparisons} == {"CUBIC"}
     content = json.loads((found.path / "characterization.json").read_text())
-    assert content["rfc"] == "RFC 9743"
+    assert content["guide"] == "RFC 9743"
     assert content["subjects"] == {"Reno": {"profile": "modern", "congestion": "reno"}}
     page = found.page.read_text()
     assert "Against CUBIC on the same path" in page

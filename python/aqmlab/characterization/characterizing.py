@@ -16,7 +16,7 @@ from aqmlab.characterization.arms import Prepared, prepare
 from aqmlab.characterization.controls import CONTROLS
 from aqmlab.characterization.costs import Cost, costs
 from aqmlab.characterization.guides import Guide, Subject
-from aqmlab.characterization.queues import AQMS, Aqm
+from aqmlab.characterization.queues import AQMS, LINKS, Aqm
 from aqmlab.characterization.sections import Section, chosen, own_sections, rfc_sections
 from aqmlab.characterization.verdicts import (
     Branches,
@@ -162,7 +162,7 @@ class Characterization:
         """What a baseline must agree with."""
         ids = [judged.section.id for judged in self.sections]
         return {
-            "rfc": self.guide.rfc,
+            "guide": self.guide.name,
             "seeds": self.seeds,
             "quick": self.quick,
             "rate": self.rate,
@@ -276,6 +276,7 @@ def characterize(  # noqa: PLR0913 (keyword arguments)
     subjects: str | Sequence[str],
     *,
     cc: bool = False,
+    links: bool = False,
     output: Path | str | None = None,
     rate: str | None = None,
     seeds: int | None = None,
@@ -302,6 +303,8 @@ def characterize(  # noqa: PLR0913 (keyword arguments)
         ``tcp``.
     cc
         Whether congestion controls are characterized.
+    links
+        Whether AQMs are characterized on access links, with what a home does, instead of RFC 7928.
     output
         The directory of the page, the CSV files and the JSON file; ``runs/characterization`` by default.
     rate
@@ -335,7 +338,9 @@ def characterize(  # noqa: PLR0913 (keyword arguments)
     RunError
         If runs failed; the others are kept.
     """
-    guide = CONTROLS if cc else AQMS
+    if cc and links:
+        raise UsageError("`cc` and `links` exclude each other: access links compare queues")
+    guide = CONTROLS if cc else LINKS if links else AQMS
     tested = guide.read([subjects] if isinstance(subjects, str) else list(subjects))
     count = seeds if seeds is not None else QUICK_SEEDS if quick else SEEDS
     if count < 1:

@@ -160,7 +160,7 @@ def _check(section: Section, scenario: TomlTable) -> None:
 
 
 CONTROLS = Guide(
-    rfc="RFC 9743",
+    name="RFC 9743",
     subject="congestion control",
     reference="CUBIC",  # section 5.2.1: standard controls, of which it is the one that hosts use
     fair="on the same path",

@@ -35,8 +35,8 @@ class Guide:
 
     Attributes
     ----------
-    rfc
-        Its name.
+    name
+        Its name, as of an RFC.
     subject
         What it evaluates.
     reference
@@ -51,7 +51,7 @@ class Guide:
         Refuses a scenario without a place for what is tested.
     """
 
-    rfc: str
+    name: str
     subject: str
     reference: str
     fair: str

@@ -74,7 +74,7 @@ def render(of: Characterization) -> str:
     runs = sum(len(one.runs) for one in results)
     context = {
         "title": f"Characterization of {listed(names)}",
-        "question": f"What do {of.guide.rfc}'s scenarios show about the {of.guide.subject}?",
+        "question": f"What do the scenarios of {of.guide.name} show about the {of.guide.subject}?",
         "kicker": f"{counted(len(results), 'section')}, {counted(of.seeds, 'seed')}: {counted(runs, 'run')}",
         "version": results[0].version if results else "",
         "path": str(of.path),
@@ -82,7 +82,6 @@ def render(of: Characterization) -> str:
         "departures": [one.text for one in of.departures],
         "subjects": names,
         "subject": of.guide.subject,
-        "rfc": of.guide.rfc,
         "summary": [
             {
                 "id": judged.section.id,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -162,7 +162,7 @@ def _check(section: Section, scenario: TomlTable) -> None:
 
 
 AQMS = Guide(
-    rfc="RFC 7928",
+    name="RFC 7928",
     subject="AQM",
     reference="DropTail",  # section 4.3: every AQM is compared with a tail-drop queue
     fair="with the same buffer",
@@ -171,3 +171,6 @@ AQMS = Guide(
     check=_check,
 )
 """Characterization guidelines for AQMs."""
+
+LINKS = replace(AQMS, name="access links", tables="scenarios/links/sections.toml")
+"""What a home does on kinds of access links; no document has such a list."""

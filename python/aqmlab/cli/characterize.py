@@ -29,6 +29,9 @@ def characterize(
     cc: Annotated[
         bool, typer.Option("--cc", help="Characterize congestion controls, with the scenarios of RFC 9743.")
     ] = False,
+    links: Annotated[
+        bool, typer.Option("--links", help="Characterize AQMs on access links, with what a home does.")
+    ] = False,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", help="The directory to write; runs/characterization by default."),
@@ -89,6 +92,7 @@ def characterize(
         found = find(
             subjects,
             cc=cc,
+            links=links,
             output=output,
             rate=rate,
             seeds=seeds,
