@@ -26,7 +26,7 @@ fn run(count: u32, limit: u32, tcp: &str) -> (f64, f64) {
         count = {count}
         rtt = "20ms"
         start = {{ uniform = ["0s", "1s"] }}
-        tcp = {{ profile = "linux", {tcp} }}
+        tcp = {{ profile = "linux", burst_wait = "room", {tcp} }}
         [record]
         queues = "0s"
         flows = "0s"
