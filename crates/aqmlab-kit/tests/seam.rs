@@ -15,7 +15,7 @@ struct NewReno {
 }
 
 impl NewReno {
-    fn new(datagram: u32) -> Box<dyn Controller> {
+    fn boxed(datagram: u32) -> Box<dyn Controller> {
         let datagram = f64::from(datagram);
         Box::new(NewReno { datagram, window: 10.0 * datagram, ssthresh: f64::INFINITY, recovery_began: None })
     }
@@ -60,7 +60,7 @@ fn new_reno_of_the_appendix_is_the_new_reno_of_the_sender() {
     let situations = ["single", "buffer_0_25", "several", "random_loss", "with_cubic", "short_flows"];
     let settings = Settings { situations: situations.map(String::from).to_vec(), runs: 1 };
     let bands = Bands::measure(&settings).expect("they run");
-    let report = bands.judge("appendix B", &|_, datagram| NewReno::new(datagram)).expect("it runs");
+    let report = bands.judge("appendix B", &|_, datagram| NewReno::boxed(datagram)).expect("it runs");
     for comparison in &report.comparisons {
         let reno = comparison.references[0].1;
         let off = (comparison.own - reno).abs() / reno.max(1.0);

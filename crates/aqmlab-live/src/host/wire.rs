@@ -4,7 +4,7 @@
 //! Ethernet header with which they came. ARP passes at once, because a network of links has no ARP. All other
 //! frames are counted and not forwarded: they would pass the queue unseen.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -192,7 +192,7 @@ pub type Wires = Vec<Option<[Wire; 2]>>;
 /// # Errors
 /// If an interface does not exist, is not suitable, or the process lacks the permission.
 pub fn open_wires(plan: &Plan) -> Result<Wires, LiveError> {
-    let mut known = HashSet::new();
+    let mut known = BTreeSet::new();
     let mut wires = Vec::new();
     for class in &plan.classes {
         let Traffic::Program(program) = &class.traffic else {
