@@ -6,6 +6,8 @@ use aqmlab_units::Span;
 
 use crate::profile::Profile;
 
+// The report's text was not at hand: its form and these numbers, as the references in the parameter table, are recalled.
+
 /// Weights of the variation and of the queue, and the least queue, in units of its reference, that counts.
 const VARIATION: f64 = 0.75;
 const QUEUE: f64 = 0.5;
