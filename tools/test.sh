@@ -3,6 +3,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-never}
+# A machine that builds once has no use for what makes the next build faster.
+[ -z "${CI:-}" ] || export CARGO_INCREMENTAL=0
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 

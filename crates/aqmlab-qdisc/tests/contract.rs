@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use aqmlab_params::{Origin, Value};
 use aqmlab_qdisc::contract::{self, Checks, Item, LINK, Subject, TestPacket, Variant, check_entry};
@@ -20,24 +20,39 @@ fn seeds() -> u64 {
         .map_or(200, |n| n.parse().expect("AQMLAB_CONTRACT_SEEDS is a number"))
 }
 
-/// Runs random scripts with each of `variants`.
+/// Runs random scripts with each of `variants`; processors share the variants.
 fn keep_the_contract(variants: fn(&Info) -> Vec<Variant>, seeds: u64) {
-    for entry in Registry::builtin().iter() {
-        for variant in variants(&entry.info) {
-            let mut checks = Checks::default();
-            for seed in 0..seeds {
-                let of_script = check_entry(entry, &variant.settings, &LINK, seed);
-                checks = checks.plus(of_script.unwrap_or_else(|e| panic!("{}: {e}", variant.label)));
-            }
-            // All items are checked; only shapers have deadlines.
-            let shaper = holds_back(entry, &variant);
-            let unchecked: Vec<_> = Item::ALL.into_iter().filter(|i| checks.of(*i) == 0).collect();
-            let expected = if shaper { &[][..] } else { &[Item::Deadline] };
-            assert_eq!(unchecked, expected, "{} {}", entry.info.name, variant.label);
-            let idle = variant.idle(&entry.info, &checks);
-            assert_eq!(idle, None, "{} {}: {checks:?}", entry.info.name, variant.label);
+    let registry = Registry::<TestPacket>::builtin();
+    let infos = registry.iter().map(|entry| entry.info.clone());
+    let all: Vec<_> =
+        infos.flat_map(|info| variants(&info).into_iter().map(move |v| (info.name, v))).collect();
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                let registry = Registry::builtin();
+                while let Some((name, variant)) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let entry = registry.iter().find(|entry| entry.info.name == *name).expect("registered");
+                    keeps_the_contract(entry, variant, seeds);
+                }
+            });
         }
+    });
+}
+
+fn keeps_the_contract(entry: &Entry<TestPacket>, variant: &Variant, seeds: u64) {
+    let mut checks = Checks::default();
+    for seed in 0..seeds {
+        let of_script = check_entry(entry, &variant.settings, &LINK, seed);
+        checks = checks.plus(of_script.unwrap_or_else(|e| panic!("{}: {e}", variant.label)));
     }
+    // All items are checked; only shapers have deadlines.
+    let shaper = holds_back(entry, variant);
+    let unchecked: Vec<_> = Item::ALL.into_iter().filter(|i| checks.of(*i) == 0).collect();
+    let expected = if shaper { &[][..] } else { &[Item::Deadline] };
+    assert_eq!(unchecked, expected, "{} {}", entry.info.name, variant.label);
+    let idle = variant.idle(&entry.info, &checks);
+    assert_eq!(idle, None, "{} {}: {checks:?}", entry.info.name, variant.label);
 }
 
 /// Returns whether this variant of a discipline is a shaper.

@@ -4,6 +4,7 @@
 mod support;
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use aqmlab_qdisc::Registry;
 use aqmlab_recording::Recording;
@@ -49,7 +50,7 @@ fn assert_twins(plan: &Plan, seed: u64, what: &str) {
 #[test]
 fn every_ready_made_scenario() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
-    let mut seen = 0;
+    let mut plans = Vec::new();
     for entry in std::fs::read_dir(&folder).expect("scenarios exist") {
         let path = entry.expect("a file").path();
         if path.is_dir() {
@@ -58,22 +59,36 @@ fn every_ready_made_scenario() {
         let name = path.file_name().expect("a name").to_string_lossy().into_owned();
         let text = std::fs::read_to_string(&path).expect("readable");
         let experiment = parse(&text, &name).unwrap_or_else(|e| panic!("{e}"));
-        for plan in &experiment.arms {
-            let mut plan = plan.clone();
-            // The plain engine is slow, so the run is limited to 20 seconds after a warm-up of at
-            // most 20 seconds; this is long enough.
-            plan.warmup = plan.warmup.min(aqmlab_units::Span::s(20));
-            plan.stop.at = plan.stop.at.min(plan.warmup + aqmlab_units::Span::s(20));
-            assert_twins(&plan, experiment.seeds[0], &format!("{name}, {}", plan.arm));
-            // If flows are not sampled, hosts are served ahead of time without regard to samples.
-            plan.record.flows = aqmlab_units::Span::ZERO;
-            plan.record.trace.clear();
-            plan.record.packets = None;
-            assert_twins(&plan, experiment.seeds[0], &format!("{name}, {}, flows not recorded", plan.arm));
-            seen += 1;
+        for plan in experiment.arms {
+            let what = format!("{name}, {}", plan.arm);
+            plans.push((plan, experiment.seeds[0], what));
         }
     }
-    assert!(seen >= 6, "{seen}");
+    assert!(plans.len() >= 6, "{}", plans.len());
+    // The plain engine is slow, so processors share the plans.
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                while let Some((plan, seed, what)) = plans.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    sampled_and_not(plan, *seed, what);
+                }
+            });
+        }
+    });
+}
+
+/// Compares the engines on a plan, limited to 20 seconds after a warm-up of at most 20 seconds, with and without
+/// samples of flows: hosts that are not sampled are served ahead of time.
+fn sampled_and_not(plan: &Plan, seed: u64, what: &str) {
+    let mut plan = plan.clone();
+    plan.warmup = plan.warmup.min(aqmlab_units::Span::s(20));
+    plan.stop.at = plan.stop.at.min(plan.warmup + aqmlab_units::Span::s(20));
+    assert_twins(&plan, seed, what);
+    plan.record.flows = aqmlab_units::Span::ZERO;
+    plan.record.trace.clear();
+    plan.record.packets = None;
+    assert_twins(&plan, seed, &format!("{what}, flows not recorded"));
 }
 
 /// A sender that keeps track of each segment, with all its timers.
