@@ -90,9 +90,35 @@ def test_a_difference_is_decided_by_its_interval_not_by_its_mean():
 def test_more_is_better_of_goodput_and_less_of_delay():
     found = judged(**{DELAY: ([5.0, 5.1, 5.2], [9.0, 9.1, 9.3]), GOODPUT: ([5.0, 5.1, 5.2], [9.0, 9.1, 9.3])})
     assert [one.outcome for one in found] == ["worse", "better"]
-    assert word(found) == "trade-off"
-    assert detail(found) == "better: rate; worse: delay"
+    assert word(found) == "delay for goodput"
+    # The means are 5.1 and 9.1333: 79.1 % more of both.
+    assert detail(found) == "better: rate +79 %; worse: delay +79 %"
     assert [word([one]) for one in found] == ["worse", "better"]
+
+
+MORE, LESS = ([5.0, 5.1, 5.2], [9.0, 9.1, 9.3]), ([5.0, 5.1, 5.2], [1.0, 1.1, 1.3])
+
+
+@pytest.mark.parametrize(
+    ("by_metric", "said"),
+    [
+        ({DELAY: LESS, GOODPUT: LESS}, "goodput for delay"),
+        ({"page_time_median_s": LESS, GOODPUT: LESS}, "goodput for delay"),
+        ({DELAY: MORE, GOODPUT: MORE}, "delay for goodput"),
+        ({DELAY: LESS, "drop_percent": MORE}, "better with more loss"),
+        ({DELAY: MORE, "drop_percent": LESS}, "worse with less loss"),
+        ({DELAY: LESS, "page_time_median_s": MORE, GOODPUT: LESS}, "mixed"),
+        ({DELAY: LESS, "jain_index": LESS}, "mixed"),
+    ],
+)
+def test_a_trade_off_names_what_is_given_for_what(by_metric, said):
+    """RFC 7928, 2.7: the trade-off is between latency and goodput; losses alone are none (2.3)."""
+    assert word(judged(**by_metric)) == said
+
+
+def test_amounts_of_percentages_are_points_and_others_are_relative():
+    found = judged(**{DELAY: LESS, "drop_percent": ([1.0, 1.1, 1.2], [3.0, 3.1, 3.2])})
+    assert detail(found) == "better: delay −78 %; worse: loss +2.0 points"
 
 
 def test_a_difference_that_does_not_matter_is_none():

@@ -46,8 +46,10 @@ _NO_DATA: dict[str, Any] = {
 
 _LEGEND = (
     "Over all cases and metrics of a section. better, worse: at least one significant difference, all in this"
-    " direction. trade-off: both directions. no difference found: no significant difference, which does not"
-    " show that there is none."
+    " direction. goodput for delay: less delay at the price of goodput (RFC 7928, 2.7); delay for goodput:"
+    " the reverse. better with more loss, worse with less loss: nothing else than losses goes the other way."
+    " mixed: any other combination. Numbers are medians of the significant differences. no difference found:"
+    " no significant difference, which does not show that there is none."
     f" same: every interval lies within {100 * MARGIN:g} % of the reference."
 )
 _HOW = (

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import statistics
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Literal
 
@@ -177,9 +178,9 @@ def word(comparisons: Sequence[Comparison]) -> str:
         return "no interval"
     if outcomes == {"same"}:
         return "same"
-    better, worse = "better" in outcomes, "worse" in outcomes
+    better, worse = (_groups(comparisons, of).keys() for of in ("better", "worse"))
     if better and worse:
-        return "trade-off"
+        return _trade(better, worse)
     if better or worse:
         return "better" if better else "worse"
     return "differs" if outcomes & {"lower", "higher"} else "no difference found"
@@ -198,15 +199,67 @@ _GROUPS = {
 """What metrics are about, by the beginning of their names."""
 
 
-def detail(comparisons: Sequence[Comparison]) -> str:
-    """Say what is better and what is worse: ``better: delay; worse: rate, loss``; empty if nothing is."""
-    groups: dict[str, dict[str, None]] = {"better": {}, "worse": {}}
+_WAITING = {"delay", "completion", "calls"}
+_SENDING = {"rate", "efficiency"}
+_LOSING = {"loss", "needless retransmissions"}
+
+
+def _trade(better: Set[str], worse: Set[str]) -> str:
+    """Name what is given for what, in the terms of RFC 7928, 2.7: latency against goodput.
+
+    Losses alone are no such price (2.3): they are how an AQM signals, and what they do to flows is in the
+    other groups.
+    """
+    if worse <= _LOSING:
+        return "better with more loss"
+    if better <= _LOSING:
+        return "worse with less loss"
+    waits, sends = better & _WAITING, better & _SENDING
+    if waits and not sends and worse & _SENDING and not worse & _WAITING:
+        return "goodput for delay"
+    if sends and not waits and worse & _WAITING and not worse & _SENDING:
+        return "delay for goodput"
+    return "mixed"
+
+
+def _groups(comparisons: Sequence[Comparison], outcome: Outcome) -> dict[str, list[Comparison]]:
+    """The comparisons with an outcome, by what they are about."""
+    groups: dict[str, list[Comparison]] = {}
     for one in comparisons:
-        if one.outcome in groups:
+        if one.outcome == outcome:
             name = one.metric.name
             about = next((group for group, heads in _GROUPS.items() if name.startswith(heads)), name)
-            groups[one.outcome][about] = None
-    return "; ".join(f"{outcome}: {', '.join(about)}" for outcome, about in groups.items() if about)
+            groups.setdefault(about, []).append(one)
+    return groups
+
+
+def detail(comparisons: Sequence[Comparison]) -> str:
+    """Say what is better and what is worse, and by how much: ``better: delay −87 %; worse: rate −3 %``.
+
+    Each number is the median of the significant differences of its group, relative to the reference; of
+    percentages, in points. Empty if nothing is better or worse.
+    """
+    said = []
+    for outcome in ("better", "worse"):
+        groups = _groups(comparisons, outcome)
+        if groups:
+            said.append(f"{outcome}: {', '.join(about + _amount(of) for about, of in groups.items())}")
+    return "; ".join(said)
+
+
+def _amount(of: Sequence[Comparison]) -> str:
+    """The median difference with its sign: relative where a metric is no percentage, else in points."""
+    means = [(one, one.found.estimate.mean) for one in of if one.found.estimate is not None]
+    relative = [
+        100 * mean / one.reference for one, mean in means if one.metric.unit != "%" and one.reference != 0
+    ]
+    points = [mean for one, mean in means if one.metric.unit == "%"]
+    values, unit = (relative, "%") if relative else (points, "points")
+    if not values:
+        return ""
+    middle = statistics.median(values)
+    places = 0 if abs(middle) >= 10 else 1
+    return f" {middle:+.{places}f} {unit}".replace("-", "−")
 
 
 def sentences(comparisons: Sequence[Comparison], silent: str = "") -> list[str]:
