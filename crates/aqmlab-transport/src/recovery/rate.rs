@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 use aqmlab_units::{Instant, Span};
 
-use crate::congestion::Lost;
+use crate::congestion::{Lost, Repair, Sample};
 
 /// What was known when an outstanding segment last left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,7 +74,7 @@ pub(crate) struct Rates {
     /// Bytes of a full segment.
     mss: u32,
     /// C.has_selective_acks.
-    pub selective: bool,
+    selective: bool,
     /// The segments declared lost since they were last taken; `None` if they are only counted.
     losses: Option<Vec<Lost>>,
 }
@@ -99,10 +99,6 @@ impl Rates {
 
     pub(crate) fn delivered(&self) -> u64 {
         self.delivered
-    }
-
-    pub(crate) fn delivered_ce(&self) -> u64 {
-        self.delivered_ce
     }
 
     pub(crate) fn lost(&self) -> u64 {
@@ -229,6 +225,36 @@ impl Rates {
             app_limited: departure.app_limited,
             tx_in_flight: departure.in_flight,
             lost_since: self.lost - departure.lost,
+        }
+    }
+
+    /// Returns the sample that `measured` and the lost segments make; what does not follow from rates is as if the
+    /// acknowledgment had nothing else to say.
+    #[inline]
+    pub(crate) fn sample<'l>(&self, now: Instant, measured: &Measured, losses: &'l [Lost]) -> Sample<'l> {
+        Sample {
+            now,
+            delivered: self.delivered,
+            lost: self.lost,
+            prior_delivered: measured.prior_delivered,
+            rate: measured.rate,
+            app_limited: measured.app_limited,
+            tx_in_flight: measured.tx_in_flight,
+            lost_since: measured.lost_since,
+            limited_by_window: false,
+            selective: self.selective,
+            losses,
+            newly_acked: 0,
+            newly_lost: 0,
+            prior_in_flight: 0,
+            in_flight: 0,
+            rtt: None,
+            srtt: None,
+            marked: false,
+            delivered_ce: self.delivered_ce,
+            newly_ce: 0,
+            repair: Repair::Nothing,
+            departs: now,
         }
     }
 

@@ -186,17 +186,7 @@ impl Endpoint {
         let newly_acked = acked.len() as u32;
         let in_flight = packets.sent.in_flight();
         let sample = Sample {
-            now,
-            delivered: rates.delivered(),
-            lost: rates.lost(),
-            prior_delivered: measured.prior_delivered,
-            rate: measured.rate,
-            app_limited: measured.app_limited,
-            tx_in_flight: measured.tx_in_flight,
-            lost_since: measured.lost_since,
             limited_by_window,
-            selective: true,
-            losses: &losses,
             newly_acked,
             newly_lost,
             prior_in_flight: before.in_flight + newly_acked,
@@ -204,10 +194,10 @@ impl Endpoint {
             rtt: Some(packets.latest_rtt),
             srtt,
             marked: ce > 0,
-            delivered_ce: rates.delivered_ce(),
             newly_ce: ce,
             repair: if packets.recovering { Repair::Recovery } else { Repair::Nothing },
             departs: packets.pace.next().max(now),
+            ..rates.sample(now, &measured, &losses)
         };
         let Endpoint { window, troubles, .. } = self;
         if troubles.control().on_sample(window, &sample, profile)

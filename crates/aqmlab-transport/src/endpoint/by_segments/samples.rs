@@ -92,17 +92,7 @@ impl Endpoint {
         let departs = tracking.pace.as_ref().map_or(now, |pace| pace.next().max(now));
         let rates = tracking.segments.rates.as_ref().expect("rates have been measured");
         let sample = Sample {
-            now,
-            delivered: rates.delivered(),
-            lost: rates.lost(),
-            prior_delivered: measured.prior_delivered,
-            rate: measured.rate,
-            app_limited: measured.app_limited,
-            tx_in_flight: measured.tx_in_flight,
-            lost_since: measured.lost_since,
             limited_by_window: tracking.usage.is_full(),
-            selective: rates.selective,
-            losses: &losses,
             newly_acked: news.delivered,
             newly_lost: (rates.lost() - before.lost) as u32,
             prior_in_flight: before.in_flight,
@@ -110,10 +100,10 @@ impl Endpoint {
             rtt: news.last_rtt,
             srtt,
             marked: news.echo,
-            delivered_ce: rates.delivered_ce(),
             newly_ce: news.ce,
             repair,
             departs,
+            ..rates.sample(now, &measured, &losses)
         };
         let Endpoint { window, troubles, .. } = self;
         let limits = troubles.control().on_sample(window, &sample, profile);
