@@ -229,7 +229,7 @@ impl Tracking {
     /// Returns whether the sender is calm and nothing is due, so that the next acknowledgment of new
     /// data and the next segment are ordinary ones.
     pub(crate) fn is_settled(&self) -> bool {
-        self.is_calm() && !self.probe_due && !self.retransmission_due && self.segments.rates.is_none()
+        self.is_calm() && !self.probe_due && !self.retransmission_due
     }
 
     /// Returns whether the window has no room for a segment until something arrives or the timer

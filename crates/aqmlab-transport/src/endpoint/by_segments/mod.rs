@@ -15,6 +15,8 @@ use alloc::boxed::Box;
 
 use aqmlab_units::{Instant, Span};
 
+use samples::Reported;
+
 use super::{Endpoint, SELECTIVE};
 use crate::congestion::AckReport;
 use crate::profile::{Profile, ReductionBase, RttArithmetic};
@@ -73,6 +75,10 @@ impl Endpoint {
     /// settled.
     #[inline(always)]
     pub(in crate::endpoint) fn on_calm_ack(&mut self, now: Instant, bytes: u32, profile: &Profile) {
+        if profile.samples() {
+            self.on_calm_ack_with_sample(now, bytes, profile);
+            return;
+        }
         let (una, sent) = (self.una + u64::from(bytes), self.sent());
         let probes = profile.tail_loss_probe && self.uses_sack();
         let Endpoint { rto, troubles, unacked, .. } = self;
@@ -158,7 +164,7 @@ impl Endpoint {
             self.unsettled = !self.tracking().is_settled();
         }
         if let Some(before) = before {
-            self.take_sample(now, &news, before, profile);
+            self.take_sample(now, Reported::from(&news), before, profile);
         }
         if self.fin_is_acked() {
             self.enter(now, self.state.fin_acked(), profile);

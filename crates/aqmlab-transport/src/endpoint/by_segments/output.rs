@@ -68,8 +68,23 @@ impl Endpoint {
         self.burst = if u64::from(in_flight) < usable { self.burst - 1 } else { 0 };
         if lost.is_none() {
             self.note_usage(u64::from(in_flight) >= usable);
+            self.end_burst_until_paced(now, profile);
         }
         Some(segment)
+    }
+
+    /// Ends the burst if the next segment is new data that has to wait for its time: the timer begins a new burst.
+    #[inline(always)]
+    fn end_burst_until_paced(&mut self, now: Instant, profile: &Profile) {
+        let alone = profile.pacing && profile.burst == 1 && self.burst > 0;
+        if alone
+            && self.tracking().segments.is_orderly()
+            && self.has_data()
+            && self.fits(self.reach(profile), profile)
+            && self.waits_for_its_time(now)
+        {
+            self.burst = 0;
+        }
     }
 
     /// Notes that new data has left, and whether the window is full now.
@@ -191,9 +206,13 @@ impl Endpoint {
         tracking.prr.sent();
         let in_flight = tracking.segments.in_flight();
         // A timer for a probe replaces any other (RFC 8985, section 8).
-        let arms = tracking.timer == Timer::Probe || tracking.may_probe(profile);
-        if profile.tail_loss_probe && self.uses_sack() && arms {
-            self.rearm(now, false, profile);
+        let may_probe = tracking.may_probe(profile);
+        let arms = tracking.timer == Timer::Probe || may_probe;
+        if profile.tail_loss_probe && arms && self.uses_sack() {
+            let before = u64::from(self.tracking().segments.outstanding()) - 1;
+            if !(may_probe && probe_stands(&self.rto, self.tracking(), now, before, profile)) {
+                self.rearm(now, false, profile);
+            }
         }
         (segment, in_flight)
     }

@@ -2,12 +2,15 @@
 
 use alloc::boxed::Box;
 
-use aqmlab_units::Instant;
+use aqmlab_units::{Instant, Span};
 
-use crate::congestion::{Repair, Sample};
+use super::timers::rearm;
+use super::{Signs, measure};
+use crate::congestion::{AckReport, Repair, Sample};
 use crate::endpoint::Endpoint;
 use crate::profile::Profile;
 use crate::recovery::{News, Phase, Rates};
+use crate::sack::Sack;
 
 /// What a sample compares with: the state before an acknowledgment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,6 +18,25 @@ pub(super) struct Before {
     in_flight: u32,
     outstanding: u32,
     lost: u64,
+}
+
+/// What an acknowledgment reports for the first time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Reported {
+    /// [`News::delivered`] and [`News::ce`].
+    pub segments: u32,
+    pub ce: u32,
+    /// [`News::last_rtt`].
+    pub rtt: Option<Span>,
+    /// [`News::echo`].
+    pub marked: bool,
+}
+
+impl From<&News> for Reported {
+    #[inline]
+    fn from(news: &News) -> Self {
+        Reported { segments: news.delivered, ce: news.ce, rtt: news.last_rtt, marked: news.echo }
+    }
 }
 
 impl Endpoint {
@@ -62,6 +84,37 @@ impl Endpoint {
         Before { in_flight: segments.in_flight(), outstanding: segments.outstanding(), lost }
     }
 
+    /// Processes an acknowledgment that reports nothing but `bytes` new bytes, while the sender is settled, for a
+    /// control that uses rate samples.
+    #[inline(never)] // keeps the code path of other senders short
+    pub(super) fn on_calm_ack_with_sample(&mut self, now: Instant, bytes: u32, profile: &Profile) {
+        let (una, sent) = (self.una + u64::from(bytes), self.sent());
+        let before = self.before_sample(profile);
+        let probes = profile.tail_loss_probe && self.uses_sack();
+        let Endpoint { rto, troubles, unacked, .. } = self;
+        let tracking = troubles.tracking_mut().expect("tracking has begun");
+        let Some(plain) = tracking.segments.acknowledge_plain(now, una) else {
+            self.on_ack_by_segments(now, una, &Sack::NONE, Signs::default(), profile);
+            return;
+        };
+        tracking.segments.rate_arrivals(plain.segments);
+        measure(rto, tracking, plain.first, (una, sent), profile);
+        rto.acked(una);
+        rearm(rto, tracking, *unacked > bytes, now, true, probes, profile);
+        self.advance_by(bytes, bytes);
+        let (segments, rtt) = (plain.segments, Some(plain.last));
+        if profile.hears {
+            let srtt = self.rto.srtt();
+            self.inform_control(
+                &AckReport { now, bytes, segments, marked: false, ce: 0, una, sent, rtt, srtt },
+                profile,
+            );
+        }
+        self.note_activity_on_ack(now, profile);
+        let reported = Reported { segments, ce: 0, rtt, marked: false };
+        self.take_sample(now, reported, before, profile);
+    }
+
     /// Gives the congestion control the losses that the timer has found.
     #[cold]
     pub(super) fn report_losses(&mut self, now: Instant, profile: &Profile) {
@@ -72,11 +125,17 @@ impl Endpoint {
 
     /// Gives the congestion control the sample of an acknowledgment, all of whose news have been processed.
     #[inline(never)]
-    pub(super) fn take_sample(&mut self, now: Instant, news: &News, before: Before, profile: &Profile) {
+    pub(super) fn take_sample(
+        &mut self,
+        now: Instant,
+        reported: Reported,
+        before: Before,
+        profile: &Profile,
+    ) {
         let (una, srtt) = (self.una, self.rto.srtt());
         let tracking = self.tracking_mut();
         if let Some(rates) = &mut tracking.segments.rates {
-            rates.reported_ce(news.ce);
+            rates.reported_ce(reported.ce);
         }
         let losses = tracking.segments.take_losses();
         let Some(measured) = tracking.segments.measure_rate(now, una) else { return };
@@ -93,14 +152,14 @@ impl Endpoint {
         let rates = tracking.segments.rates.as_ref().expect("rates have been measured");
         let sample = Sample {
             limited_by_window: tracking.usage.is_full(),
-            newly_acked: news.delivered,
+            newly_acked: reported.segments,
             newly_lost: (rates.lost() - before.lost) as u32,
             prior_in_flight: before.in_flight,
             in_flight,
-            rtt: news.last_rtt,
+            rtt: reported.rtt,
             srtt,
-            marked: news.echo,
-            newly_ce: news.ce,
+            marked: reported.marked,
+            newly_ce: reported.ce,
             repair,
             departs,
             ..rates.sample(now, &measured, &losses)

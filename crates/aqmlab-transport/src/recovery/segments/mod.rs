@@ -231,6 +231,17 @@ impl Segments {
         Some(Plain { segments, first: now - first.at(), last: rtt })
     }
 
+    /// Notes, for delivery rates, that the first outstanding segments have arrived, which
+    /// [`Segments::acknowledge_plain`] has just removed.
+    #[inline]
+    pub(crate) fn rate_arrivals(&mut self, segments: u32) {
+        if let Some(rates) = &mut self.rates {
+            for segment in &self.list[self.first - segments as usize..self.first] {
+                rates.arrived(segment.at(), segment.end);
+            }
+        }
+    }
+
     /// Processes the news that everything below `una` has arrived. Returns the round-trip time of the last
     /// segment that has thus arrived.
     pub(crate) fn acknowledge(&mut self, now: Instant, una: u64, news: &mut News) -> Option<Span> {
