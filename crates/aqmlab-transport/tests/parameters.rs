@@ -71,7 +71,7 @@ fn what_is_automatic_is_resolved_in_the_settings_by_the_rule_of_the_table() {
         assert_eq!((profile.initial_window, profile.fast_retransmit_guard.word()), (window as f64, guard));
         assert!(settings.iter().all(|setting| setting.value != Value::Auto));
         let derived = settings.iter().filter(|setting| matches!(setting.origin, Origin::Derived(_)));
-        assert_eq!(derived.count(), 5);
+        assert_eq!(derived.count(), 15);
     }
     for (profile, congestion, recovery, exit) in [
         ("rfc", "cubic", "sack", "none"),
@@ -86,6 +86,23 @@ fn what_is_automatic_is_resolved_in_the_settings_by_the_rule_of_the_table() {
         settings.set("recovery", Value::Choice(recovery), Origin::Given);
         Profile::resolve(&mut settings).expect("consistent");
         assert_eq!(settings.get("slow_start_exit"), Some(&Value::Choice(exit)), "{profile} {congestion}");
+    }
+    // Each rule of Linux follows the base of reductions, unless it is given.
+    for (base, as_linux) in [("flight", false), ("window", false), ("congestion_window", true)] {
+        let mut settings = profile_settings("rfc").expect("built in");
+        settings.set("reduction_base", Value::Choice(base), Origin::Given);
+        settings.set("echo_opens", Value::Flag(!as_linux), Origin::Given);
+        let profile = Profile::resolve(&mut settings).expect("consistent");
+        let flags = [
+            profile.count_segments,
+            profile.dctcp_segments,
+            profile.whole_segments,
+            profile.recovery_ends_with_mark,
+            profile.undo_to_reduction,
+            !profile.probe_counts,
+        ];
+        assert_eq!((flags, profile.echo_opens), ([as_linux; 6], !as_linux), "{base}");
+        assert_eq!(profile.prr_base.word(), if as_linux { base } else { "flight" });
     }
     let mut settings = profile_settings("rfc").expect("built in");
     settings.set("initial_window", Value::Integer(9), Origin::Given);

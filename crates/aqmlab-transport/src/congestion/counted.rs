@@ -6,26 +6,15 @@
 use aqmlab_units::{Instant, Span};
 
 use super::window::{Ack, AckReport, Control, Cut, Pause, Sign, Window};
-use crate::profile::Profile;
+use crate::profile::{CubicAhead, Profile};
 
 /// Resolution: number of steps per second (for times), and per unit (for beta).
 const STEPS: f64 = 1024.0;
 /// Number of steps per unit for C, which is rounded to a multiple of 10/1024.
 const STEPS_OF_C: f64 = STEPS / 10.0;
-/// The function is evaluated again once the window has changed or more than this time, in
-/// milliseconds, has passed.
-const LOOKS: u64 = 31;
-/// Length, in milliseconds, of the initial part of a stage, in which round trips do not count because queues
-/// are still long.
-const SETTLING: u64 = 1000;
 /// Number of acknowledged segments per segment of growth where the function is flat, as a multiple of the
 /// window.
 const FLAT: u32 = 100;
-/// Maximum number of acknowledged segments per segment of growth before the first loss.
-const FIRST: u32 = 20;
-/// Minimum number of acknowledged segments per segment of growth; it limits the growth of the window to half
-/// its size per round trip.
-const LEAST: u32 = 2;
 
 /// State, in segments.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
@@ -81,6 +70,10 @@ fn beta(profile: &Profile) -> f64 {
 
 fn whole_ms(at: Instant) -> u64 {
     at.as_ns() / Span::ms(1).as_ns()
+}
+
+fn in_ms(span: Span) -> u64 {
+    span.as_ns() / Span::ms(1).as_ns()
 }
 
 impl Stage {
@@ -139,31 +132,34 @@ impl Counted {
     fn look(&mut self, window: &Window, acked: u32, ack: &Ack, profile: &Profile) {
         let cwnd = window.cwnd() as u32;
         let ms = whole_ms(ack.now);
-        let ahead = self.least_rtt.or(ack.srtt).unwrap_or(Span::ZERO);
+        let least = self.least_rtt.filter(|_| profile.cubic_ahead == CubicAhead::MinRtt);
+        let ahead = least.or(ack.srtt).unwrap_or(Span::ZERO);
         let w_max = self.w_max;
         let stage = self.stage.get_or_insert_with(|| Stage::begin(ack.now, cwnd, w_max, profile));
         stage.acked += acked;
-        if stage.looked.is_some_and(|(at, before)| before == cwnd && ms - at <= LOOKS) {
+        if stage.looked.is_some_and(|(at, before)| before == cwnd && ms - at <= in_ms(profile.cubic_interval))
+        {
             return;
         }
         if stage.looked.is_none_or(|(at, _)| at != ms) {
             stage.looked = Some((ms, cwnd));
             self.count = stage.by_function(ack.now, cwnd, ahead, profile);
             if self.w_max == 0 {
-                self.count = self.count.min(FIRST);
+                self.count = self.count.min(profile.cubic_first_count);
             }
         }
         if profile.cubic_reno_friendly {
             self.count = self.count.min(stage.by_reno(cwnd, profile));
         }
-        self.count = self.count.max(LEAST);
+        self.count = self.count.max(profile.cubic_least_count);
     }
 }
 
 impl Control for Counted {
     fn on_report(&mut self, window: &mut Window, report: &AckReport, profile: &Profile) {
         self.usage.on_report(window, report, profile);
-        let settling = self.stage.is_some_and(|stage| whole_ms(report.now) < stage.epoch + SETTLING);
+        let settled = |stage: Stage| stage.epoch + in_ms(profile.cubic_settling);
+        let settling = self.stage.is_some_and(|stage| whole_ms(report.now) < settled(stage));
         if let Some(rtt) = report.rtt.filter(|_| !settling) {
             self.least_rtt = Some(self.least_rtt.map_or(rtt, |least| least.min(rtt)));
         }

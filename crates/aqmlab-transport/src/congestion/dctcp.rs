@@ -4,7 +4,7 @@
 
 use super::reno::Reno;
 use super::window::{Ack, AckReport, Control, Cut, Sign, Window};
-use crate::profile::{Profile, ReductionBase};
+use crate::profile::Profile;
 
 pub(super) const VERSION: u32 = 2;
 
@@ -31,11 +31,6 @@ impl Default for Dctcp {
     }
 }
 
-/// Returns whether DCTCP counts whole segments instead of bytes.
-fn counts_segments(profile: &Profile) -> bool {
-    profile.reduction_base == ReductionBase::CongestionWindow
-}
-
 impl Dctcp {
     /// Section 3.3, steps 1 to 8, in segments: alpha is a multiple of 1/1024, and a window ends with the
     /// acknowledgment that reaches DCTCP.WindowEnd.
@@ -58,7 +53,7 @@ impl Dctcp {
 impl Control for Dctcp {
     /// Section 3.3, steps 1 to 8.
     fn on_report(&mut self, _window: &mut Window, report: &AckReport, profile: &Profile) {
-        if counts_segments(profile) {
+        if profile.dctcp_segments {
             self.report_in_segments(report, profile);
             return;
         }
@@ -89,7 +84,7 @@ impl Control for Dctcp {
         }
         let cwnd = window.cwnd();
         let less = cwnd * self.alpha / 2.0;
-        let left = cwnd - if counts_segments(profile) { libm::floor(less) } else { less };
+        let left = cwnd - if profile.dctcp_segments { libm::floor(less) } else { less };
         Cut { left: Some(left), ..Reno.congestion(sign, window, profile) }
     }
 }

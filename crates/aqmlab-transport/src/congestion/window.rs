@@ -363,11 +363,10 @@ impl Window {
     }
 
     /// Returns whether the window exceeds `ssthresh` after slow start, and what exceeds it counts for congestion
-    /// avoidance instead, as in Linux.
+    /// avoidance instead.
     #[inline]
     fn has_left_slow_start(&self, profile: &Profile) -> bool {
-        let as_linux = profile.reduction_base == ReductionBase::CongestionWindow && profile.by_segments();
-        as_linux && self.cwnd > self.ssthresh
+        profile.split_at_ssthresh && self.cwnd > self.ssthresh
     }
 
     /// Opens the window by `segments` segments.
@@ -382,9 +381,7 @@ impl Window {
         let credit = f64::from(self.credit) + f64::from(acked);
         let window = self.cwnd * f64::from(profile.mss);
         if credit >= window {
-            let as_linux = profile.reduction_base == ReductionBase::CongestionWindow && profile.by_segments();
-            // In Linux, an acknowledgment of several windows opens the window by as many segments.
-            let segments = if as_linux { libm::floor(credit / window) } else { 1.0 };
+            let segments = if profile.open_by_windows { libm::floor(credit / window) } else { 1.0 };
             self.cwnd += segments;
             self.credit = (credit - segments * window).min(window) as u32;
         } else {
@@ -443,9 +440,9 @@ impl Window {
 
     fn set_ssthresh(&mut self, kept: f64, profile: &Profile) {
         let kept = match profile.reduction_base {
-            ReductionBase::Flight | ReductionBase::Outstanding => kept,
             ReductionBase::Window => libm::floor(kept),
-            ReductionBase::CongestionWindow => libm::floor(kept + ROUNDING),
+            _ if profile.whole_segments => libm::floor(kept + ROUNDING),
+            _ => kept,
         };
         self.ssthresh = kept.max(2.0); // RFC 5681, equation 4
     }
@@ -598,9 +595,10 @@ impl Window {
     /// per timeout (RFC 2861, 3.2), but not below `restart` segments. As in Linux, acknowledged
     /// bytes that have not yet opened the window are kept.
     pub(crate) fn validate(&mut self, timeouts: u64, restart: f64, profile: &Profile) {
-        let kept = match profile.reduction_base {
-            ReductionBase::CongestionWindow => libm::floor(self.cwnd / 2.0) + libm::floor(self.cwnd / 4.0),
-            _ => 0.75 * self.cwnd,
+        let kept = if profile.whole_segments {
+            libm::floor(self.cwnd / 2.0) + libm::floor(self.cwnd / 4.0)
+        } else {
+            0.75 * self.cwnd
         };
         self.ssthresh = self.ssthresh.max(kept);
         let mut left = timeouts;

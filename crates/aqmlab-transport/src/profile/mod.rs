@@ -15,11 +15,11 @@ use crate::sack::MAX_BLOCKS;
 pub use bundles::{ProfileInfo, ProfileValue};
 pub use table::Profile;
 pub use words::{
-    AckCounting, BurstWait, Congestion, CubicGrowth, DelayedAckTimer, EcnAtOne, EcnFallback, EcnFeedback,
-    EcnOption, FastRetransmitGuard, Fin, HandshakeAck, IdleRestart, Increase, InitialSsthresh,
-    InitialWindowRule, NagleRule, PartialAck, PragueClassic, PragueRtt, PromptAck, Recovery, RecoveryExit,
-    RecoveryWindow, ReductionBase, RttArithmetic, SackMemory, SackPipe, SlowStartExit, SynLossWindow,
-    TickPhases, TimeoutSsthresh,
+    AckCounting, BurstWait, Congestion, CubicAhead, CubicGrowth, DelayedAckTimer, EcnAtOne, EcnFallback,
+    EcnFeedback, EcnOption, FastRetransmitGuard, Fin, HandshakeAck, IdleRestart, Increase, InitialSsthresh,
+    InitialWindowRule, NagleRule, PartialAck, PragueClassic, PragueRtt, PromptAck, PrrBase, Recovery,
+    RecoveryExit, RecoveryWindow, ReductionBase, RttArithmetic, SackMemory, SackPipe, SlowStartExit,
+    SynLossWindow, TickPhases, TimeoutSsthresh,
 };
 
 /// The congestion control keeps state beyond the window and its threshold.
@@ -109,6 +109,8 @@ impl Profile {
         Profile {
             ack_at: if ack_rules { NO_LIMIT } else { self.ack_every },
             ack_rules,
+            open_by_windows: self.open_by_windows && by_segments,
+            split_at_ssthresh: self.split_at_ssthresh && by_segments,
             timestamps: self.timestamps && by_segments,
             paws: self.paws && self.timestamps && by_segments,
             pacing: self.pacing || samples || answers_marks,
@@ -128,13 +130,10 @@ impl Profile {
     }
 
     /// Returns how many of `bytes` newly acknowledged bytes, in this number of `segments`, count for the
-    /// window. Linux counts segments: one that is not full opens the window as far as a full one.
+    /// window.
     #[inline(always)]
     pub(crate) fn opening(&self, bytes: u32, segments: u32) -> u32 {
-        match self.reduction_base {
-            ReductionBase::CongestionWindow => segments.saturating_mul(self.mss),
-            _ => bytes,
-        }
+        if self.count_segments { segments.saturating_mul(self.mss) } else { bytes }
     }
 
     /// Returns how much of a window, in segments, may stay unused because a burst waits.
@@ -382,6 +381,23 @@ fn fill_in(settings: &mut Settings) -> Result<(), ParamError> {
             Recovery::Reno => FastRetransmitGuard::Rfc5681,
             Recovery::Tahoe | Recovery::NewReno | Recovery::Sack => FastRetransmitGuard::Rfc6582,
         })
+    })?;
+    let as_linux = |s: &Settings| Ok(Profile::reduction_base().read(s)? == ReductionBase::CongestionWindow);
+    for row in [
+        Profile::count_segments(),
+        Profile::open_by_windows(),
+        Profile::split_at_ssthresh(),
+        Profile::dctcp_segments(),
+        Profile::whole_segments(),
+        Profile::recovery_ends_with_mark(),
+        Profile::undo_to_reduction(),
+        Profile::echo_opens(),
+    ] {
+        row.derive_if_auto(settings, as_linux)?;
+    }
+    Profile::probe_counts().derive_if_auto(settings, |s| Ok(!as_linux(s)?))?;
+    Profile::prr_base().derive_if_auto(settings, |s| {
+        Ok(if as_linux(s)? { PrrBase::CongestionWindow } else { PrrBase::Flight })
     })?;
     Profile::keep_syn_backoff()
         .derive_if_auto(settings, |s| Ok(Profile::rtt_arithmetic().read(s)? == RttArithmetic::Ns2))?;

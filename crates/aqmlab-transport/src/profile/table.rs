@@ -4,14 +4,17 @@ use aqmlab_params::{Alias, Kind, Limit, Open, Reading, Row, params};
 use aqmlab_units::{Bytes, Span};
 
 use super::words::{
-    AckCounting, BurstWait, Congestion, CubicGrowth, DelayedAckTimer, EcnAtOne, EcnFallback, EcnFeedback,
-    EcnOption, FastRetransmitGuard, Fin, HandshakeAck, IdleRestart, Increase, InitialSsthresh,
-    InitialWindowRule, NagleRule, PartialAck, PragueClassic, PragueRtt, PromptAck, Recovery, RecoveryExit,
-    RecoveryWindow, ReductionBase, RttArithmetic, SackMemory, SackPipe, SlowStartExit, SynLossWindow,
-    TickPhases, TimeoutSsthresh,
+    AckCounting, BurstWait, Congestion, CubicAhead, CubicGrowth, DelayedAckTimer, EcnAtOne, EcnFallback,
+    EcnFeedback, EcnOption, FastRetransmitGuard, Fin, HandshakeAck, IdleRestart, Increase, InitialSsthresh,
+    InitialWindowRule, NagleRule, PartialAck, PragueClassic, PragueRtt, PromptAck, PrrBase, Recovery,
+    RecoveryExit, RecoveryWindow, ReductionBase, RttArithmetic, SackMemory, SackPipe, SlowStartExit,
+    SynLossWindow, TickPhases, TimeoutSsthresh,
 };
 use crate::bits::Bits;
 use crate::sack::MAX_BLOCKS;
+
+/// The rule of parameters that are as in Linux if reductions are.
+const AS_LINUX: &str = "true if reduction_base is congestion_window";
 
 const ANY_COUNT: u64 = u32::MAX as u64;
 
@@ -83,8 +86,34 @@ params! {
         /// with byte counting, the largest number of segments by which one ACK opens the window in slow
         /// start
         abc_limit: u32 as Limit = limit(1).default(Limit::At(2)).source("RFC 3465, 2.2"),
+        /// an acknowledged segment opens the window as far as a full one, even if it is shorter; only with
+        /// `sack_pipe = "segments"`
+        count_segments: bool = Row::of(Kind::Flag).auto(AS_LINUX).implied().source("RFC 3465, 2.1 (bytes); Linux"),
+        /// with byte counting, an acknowledgment of several windows of data opens the window by as many segments;
+        /// only with `sack_pipe = "segments"`
+        open_by_windows: bool = Row::of(Kind::Flag).auto(AS_LINUX).implied().source("RFC 3465, 2.1 (at most one segment); Linux"),
+        /// the part of an acknowledgment that would open the window beyond `ssthresh` in slow start counts for
+        /// congestion avoidance instead; only with `sack_pipe = "segments"`
+        split_at_ssthresh: bool = Row::of(Kind::Flag).auto(AS_LINUX).implied()
+            .source("RFC 5681, 3.1 (slow start while the window is below ssthresh); Linux"),
         /// CUBIC: how the window grows in congestion avoidance
         cubic_growth: CubicGrowth = Row::choice("rfc9438").source("RFC 9438, 4.2 to 4.5"),
+        /// CUBIC, with `cubic_growth = "linux"`: the round-trip time after which the window is to have the value of the
+        /// cubic function
+        cubic_ahead: CubicAhead = Row::choice("min_rtt").implied().source("Ha, Rhee, Xu 2008 (dMin); RFC 9438, 4.2 (SRTT)"),
+        /// CUBIC, with `cubic_growth = "linux"`: round-trip times do not count for the smallest one for this long after
+        /// congestion avoidance begins, because queues are still long
+        cubic_settling: Span = Row::span(Span::ZERO, Span::s(60)).default(Span::s(1)).implied().source("Linux 6.1: measured"),
+        /// CUBIC, with `cubic_growth = "linux"`: while the window stays as it is, the cubic function is evaluated again
+        /// once more than this time has passed; whole milliseconds count
+        cubic_interval: Span = Row::span(Span::ZERO, Span::s(1)).default(Span::ms(31)).implied().source("Linux 6.1: measured"),
+        /// CUBIC, with `cubic_growth = "linux"`: before the first loss, the window opens by one segment at least for
+        /// each time that this many segments are acknowledged
+        cubic_first_count: u32 as u64 = count(1).default(20).implied().source("Linux 6.1: measured"),
+        /// CUBIC, with `cubic_growth = "linux"`: number of acknowledged segments that opens the window by one segment
+        /// at most
+        cubic_least_count: u32 as u64 = count(1).default(2).implied()
+            .source("Linux 6.1: measured; RFC 9438, 4.4 (1.5 windows per round trip)"),
         /// CUBIC: the constant C of its window function, in segments per second cubed
         cubic_c: f64 = Row::above(0.0, 1000.0).default(0.4).source("RFC 9438, 5.1"),
         /// CUBIC: the share of the flight that remains after a reduction
@@ -94,6 +123,9 @@ params! {
         cubic_fast_convergence: bool = Row::flag(true).source("RFC 9438, 4.7"),
         /// CUBIC: the window is at least as large as Reno's would be on average
         cubic_reno_friendly: bool = Row::flag(true).source("RFC 9438, 4.3"),
+        /// DCTCP: segments are counted instead of bytes, alpha is a multiple of 1/1024, and the window shrinks by whole
+        /// segments
+        dctcp_segments: bool = Row::of(Kind::Flag).auto(AS_LINUX).implied().source("RFC 8257, 3.3 (bytes); Linux"),
         /// DCTCP: the weight g that a window's share of marks has in the estimate alpha
         dctcp_gain: f64 = Row::above(0.0, 1.0).default(0.0625).source("RFC 8257, 4.2"),
         /// Prague: the gain g with which the share of marks of a virtual round trip changes the estimate alpha
@@ -132,6 +164,9 @@ params! {
             .source("RFC 9406; Ha and Rhee 2011"),
         /// the quantity that is halved, or multiplied by `cubic_beta`, when congestion is detected
         reduction_base: ReductionBase = Row::choice("flight").source("RFC 5681, equation 4"),
+        /// what remains of the window after a reduction or a pause is cut to whole segments; with
+        /// `reduction_base = "window"`, this is always so
+        whole_segments: bool = Row::of(Kind::Flag).auto(AS_LINUX).implied().source("RFC 5681, equation 4 (bytes); Linux"),
         /// number of duplicate ACKs that start a fast retransmit
         dupthresh: u32 as u64 = Row::integer(1, 1000).default(3).aliases(&[ns2("numdupacks_")])
             .source("RFC 5681, 3.2"),
@@ -165,15 +200,26 @@ params! {
         /// a segment is sent after two round trips without an acknowledgment, before the retransmission
         /// timer fires; only with `sack_pipe = "segments"`
         tail_loss_probe: bool = Row::flag(false).source("RFC 8985, 7"),
+        /// the segment that a tail loss probe repeats counts as in flight once more
+        probe_counts: bool = Row::of(Kind::Flag).auto("false if reduction_base is congestion_window").implied().source("RFC 8985, 7.3 (as other copies); not in Linux"),
         /// after losses and marks, the window is reduced gradually, as data arrives; only with
         /// `sack_pipe = "segments"`
         prr: bool = Row::flag(false).source("RFC 9937, 6"),
+        /// the amount of data from which a gradual reduction begins (RecoverFS)
+        prr_base: PrrBase = Row::words().auto("congestion_window if reduction_base is, else flight").implied().source("RFC 9937, 6; Linux"),
+        /// with SACK, a recovery that begins during the reduction for a mark ends where that reduction would have
+        /// ended, instead of when all data sent before the recovery is acknowledged
+        recovery_ends_with_mark: bool = Row::of(Kind::Flag).auto(AS_LINUX).implied()
+            .source("RFC 6675, 5 (RecoveryPoint); Linux"),
         /// segments are tracked individually even without SACK: a duplicate ACK counts as the arrival of
         /// one segment; only with `sack_pipe = "segments"` and `recovery = "newreno"`
         count_duplicates: bool = Row::flag(false).source("RFC 9937, 6 (DeliveredData without SACK)"),
         /// a timeout is undone if later acknowledgments show that it was spurious; only with
         /// `sack_pipe = "segments"`
         frto: bool = Row::flag(false).source("RFC 5682, 3"),
+        /// a spurious timeout during a gradual reduction restores the window from before this reduction, instead of
+        /// that from before the timeout
+        undo_to_reduction: bool = Row::of(Kind::Flag).auto(AS_LINUX).implied().source("RFC 4015, 3.2 (pipe_prev); Linux"),
         /// acknowledgments of retransmitted data also measure the round-trip time; only with
         /// `sack_pipe = "segments"`
         timestamps: bool = Row::flag(false).source("RFC 7323, 4.1"),
@@ -385,6 +431,9 @@ params! {
         /// `ecn_feedback = "accurate"`
         ack_each_change: bool = Row::flag(false).implied()
             .source("RFC 9768, 3.2.2.5.1 (only CE after a packet without); Linux 7.3: measured"),
+        /// outside a reduction, an acknowledgment with an ECN echo also opens the window, as after a timeout; only
+        /// with `sack_pipe = "segments"`
+        echo_opens: bool = Row::of(Kind::Flag).auto(AS_LINUX).implied().source("RFC 3168, 6.1.2 (must not); Linux"),
         /// the reaction to an ECN echo at a congestion window of one segment
         ecn_at_one: EcnAtOne = Row::choice("wait_for_rto").source("RFC 3168, 6.1.2"),
         /// when an active side stops requesting ECN in the SYNs that it retransmits; with

@@ -72,11 +72,19 @@ words! {
         /// RTT (RFC 9438, sections 4.2 to 4.5).
         Rfc9438 = "rfc9438",
         /// By whole segments, each after a certain number of acknowledged segments. This number
-        /// follows from the value that the cubic function will reach after one minimum RTT, and is
-        /// set at most once every 31 ms while the window is constant; C is a multiple of 10/1024
+        /// follows from the value that the cubic function will reach after one round trip; C is a multiple of 10/1024
         /// and beta a multiple of 1/1024, and a timeout resets the state (Ha, Rhee, Xu 2008;
         /// Linux).
         Linux = "linux",
+    }
+}
+words! {
+    /// The round-trip time after which CUBIC's window is to have the value of the cubic function.
+    pub enum CubicAhead {
+        /// The smallest one (Ha, Rhee, Xu 2008; Linux).
+        MinRtt = "min_rtt",
+        /// The smoothed one (RFC 9438, section 4.2).
+        Srtt = "srtt",
     }
 }
 words! {
@@ -106,8 +114,17 @@ words! {
         Outstanding = "outstanding",
         /// The usable window; `ssthresh` is truncated to whole segments (ns-2 with `precisionReduce_`).
         Window = "window",
-        /// The congestion window; after losses and marks, what remains of it is truncated to whole
-        /// segments, at least two, and becomes both `ssthresh` and the window (Linux).
+        /// The congestion window; what remains of it after losses and marks, but at least two segments, becomes
+        /// both `ssthresh` and the window (Linux).
+        CongestionWindow = "congestion_window",
+    }
+}
+words! {
+    /// The amount of data from which a gradual reduction begins.
+    pub enum PrrBase {
+        /// The data in the network (RFC 9937, section 6).
+        Flight = "flight",
+        /// The congestion window (Linux).
         CongestionWindow = "congestion_window",
     }
 }

@@ -226,14 +226,43 @@ fn a_partial_segment_waits_for_data_or_for_another_partial_segment() {
     }
 }
 
-/// After a loss, the window is `ssthresh`, which is a whole number of segments and at least two.
+/// After a loss, the window is `ssthresh`, which is at least two segments and, with `whole_segments`, a whole number.
 #[test]
 fn half_of_the_congestion_window_is_cut_to_whole_segments() {
-    for (window, left) in [(11, 5.0), (5, 2.0), (3, 2.0)] {
+    for (window, whole, left) in
+        [(11, true, 5.0), (11, false, 5.5), (5, true, 2.0), (5, false, 2.5), (3, true, 2.0), (3, false, 2.0)]
+    {
         let base = ("reduction_base", Value::Choice("congestion_window"));
-        let mut b = Bench::established(&[iw(window), base, ("dupthresh", Value::Integer(1))]);
+        let whole_segments = ("whole_segments", Value::Flag(whole));
+        let mut b = Bench::established(&[iw(window), base, whole_segments, ("dupthresh", Value::Integer(1))]);
         b.ack(0);
-        assert_eq!((b.endpoint.cwnd(), b.endpoint.ssthresh()), (left, left), "{window}");
+        assert_eq!((b.endpoint.cwnd(), b.endpoint.ssthresh()), (left, left), "{window} {whole}");
+    }
+}
+
+/// Four acknowledged segments of 500 B open the window by four segments, or by 2000 B.
+#[test]
+fn segments_that_are_not_full_count_as_segments_or_as_bytes() {
+    for (count_segments, opened) in [(true, 4.0), (false, 4.0 * 500.0 / 1448.0)] {
+        let given = [
+            ("count_segments", Value::Flag(count_segments)),
+            ("nagle", Value::Flag(false)),
+            ("window_validation", Value::Flag(false)),
+        ];
+        let mut b = Bench::of("linux", Role::Active, &given);
+        b.connect();
+        b.now = ms(100);
+        let window = b.profile.receive_window;
+        b.arrive(Segment { flags: Flags::SYN | Flags::ACK, window, ..segment(0, 1, 0) });
+        for _ in 0..4 {
+            b.endpoint.write(500);
+            b.drain();
+        }
+        b.now = ms(200);
+        let before = b.endpoint.cwnd();
+        b.arrive(segment(1, 2001, 0));
+        let opens = b.endpoint.cwnd() - before;
+        assert!((opens - opened).abs() < 1e-9, "{count_segments}: {opens}");
     }
 }
 

@@ -19,7 +19,7 @@ use samples::Reported;
 
 use super::{Endpoint, SELECTIVE};
 use crate::congestion::AckReport;
-use crate::profile::{Profile, ReductionBase, RttArithmetic};
+use crate::profile::{Profile, RttArithmetic};
 use crate::recovery::{Found, News, Phase, Timer, Tracking, round_trip};
 use crate::rto::RtoTimer;
 use crate::sack::{MAX_BLOCKS, Sack};
@@ -196,10 +196,7 @@ impl Endpoint {
         self.reduce_window(news.delivered + news.repeats, advances && found.segments == 0, profile);
         let opens = advances || news.delivered > 0 && self.opens_by_reports(profile);
         if opens {
-            // DEVIATES from RFC 3168, section 6.1.2, as Linux does: after a timeout, an acknowledgment with an
-            // echo opens the window.
-            let linux = profile.reduction_base == ReductionBase::CongestionWindow;
-            let echo = news.echo && !linux && !profile.answers_marks();
+            let echo = news.echo && !profile.echo_opens && !profile.answers_marks();
             if !echo && !self.tracking().reduces() {
                 self.open_used_window(now, news.opens, profile);
             }

@@ -4,7 +4,7 @@ use aqmlab_units::Instant;
 
 use super::timers::{probe_stands, rearm};
 use crate::endpoint::Endpoint;
-use crate::profile::{Profile, ReductionBase};
+use crate::profile::Profile;
 use crate::recovery::{Frto, Probe, Timer, Tracking};
 use crate::segment::{Flags, Segment};
 
@@ -253,10 +253,9 @@ impl Endpoint {
         let new = if len > 0 { u64::from(self.flight + len) <= reach } else { self.fits(reach, profile) };
         let last = self.tracking().segments.last();
         let segment = match last.filter(|_| !new) {
-            // In Linux, only the first copy counts as in flight (measured).
             Some(place) => {
                 let known = self.tracking().segments.has_arrived(place);
-                let counts = !known && profile.reduction_base != ReductionBase::CongestionWindow;
+                let counts = !known && profile.probe_counts;
                 self.transmit_again(now, place, counts, profile)
             }
             None => {

@@ -2,7 +2,7 @@
 
 use crate::congestion::{Outstanding, Sign, Window};
 use crate::endpoint::Endpoint;
-use crate::profile::{Profile, ReductionBase};
+use crate::profile::{Profile, PrrBase};
 use crate::recovery::{Delivery, Found, Frto, News, Phase, Tracking, Undo};
 
 impl Endpoint {
@@ -177,8 +177,7 @@ impl Endpoint {
         let flight = tracking.segments.outstanding() - tracking.segments.sacked() + delivered;
         let Some(sign) = sign else {
             tracking.phase = phase;
-            // In Linux, the recovery ends where the reduction would have ended (measured).
-            if by_sack && profile.reduction_base != ReductionBase::CongestionWindow {
+            if by_sack && !profile.recovery_ends_with_mark {
                 tracking.recover = sent;
             }
             if profile.exact_echo {
@@ -193,8 +192,10 @@ impl Endpoint {
         }
         let cwnd = self.window.cwnd() as u32;
         let tracking = self.tracking_mut();
-        // Linux: the congestion window.
-        let base = if profile.reduction_base == ReductionBase::CongestionWindow { cwnd } else { flight };
+        let base = match profile.prr_base {
+            PrrBase::Flight => flight,
+            PrrBase::CongestionWindow => cwnd,
+        };
         tracking.begin(phase, sent, base);
         tracking.retransmission_due = phase == Phase::Recovery && !profile.prr;
         let outstanding = Outstanding { flight: flight.saturating_mul(profile.mss), inflation: 0 };

@@ -4,7 +4,7 @@ use aqmlab_units::{Instant, Span};
 
 use crate::congestion::Outstanding;
 use crate::endpoint::Endpoint;
-use crate::profile::{Profile, ReductionBase};
+use crate::profile::Profile;
 use crate::recovery::{Frto, Phase, Timer, Tracking};
 use crate::rto::RtoTimer;
 
@@ -66,9 +66,7 @@ impl Endpoint {
     pub(in crate::endpoint) fn time_out_by_segments(&mut self, now: Instant, again: bool, profile: &Profile) {
         let (una, sent) = (self.una, self.sent());
         let reduced = self.tracking().reduces() && una < self.tracking().recover;
-        // What a reduction in progress began with is what a spurious timeout restores.
-        let reduces = reduced && profile.reduction_base == ReductionBase::CongestionWindow;
-        if !again && !reduces {
+        if !again && !(reduced && profile.undo_to_reduction) {
             self.remember_window(profile);
         }
         self.troubles.note().counts.timeouts += 1;
