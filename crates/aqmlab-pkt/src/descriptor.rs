@@ -31,6 +31,7 @@ impl Socket {
 pub(crate) struct Blocked {
     pub line: usize,
     pub call: Call,
+    pub from: Ns,
     pub until: Ns,
     /// Bytes that a write has already handed over.
     pub done: u64,

@@ -87,9 +87,8 @@ impl Runner<'_> {
             When::Any => (self.now, Ns::MAX / 2),
         };
         if let Action::Expect(packet) = &event.action {
-            let exact = !matches!(event.when, When::Within { .. } | When::Any);
-            let at = self.expect(event.line, packet, from, to)?;
-            self.base = if exact { at.max(from) } else { at };
+            // The tool, too, continues from when it has seen the segment.
+            self.base = self.expect(event.line, packet, from, to)?.max(self.base);
             return Ok(());
         }
         let relative = !matches!(event.when, When::At(_));
@@ -100,7 +99,10 @@ impl Runner<'_> {
             Action::Inject(packet) => self.inject(event.line, packet),
             Action::PathMtu(bytes) => self.lower_path_mtu(*bytes),
             Action::Call(call) => self.call(event.line, call, until),
-            Action::Command(text) => self.host.read_commands(event.line, text, self.folder),
+            Action::Command(text) => {
+                self.host.read_commands(event.line, text, self.folder)?;
+                self.apply_settings(event.line)
+            }
             Action::Assert(text) => self.assert(event.line, text),
             Action::Expect(_) => Ok(()),
         }
@@ -180,6 +182,15 @@ impl Runner<'_> {
         self.sent.clear();
         self.stamped = Stamped::default();
         Ok(())
+    }
+
+    /// Applies settings to a connection that exists already: of those that are known, hosts read only this one each
+    /// time that a segment leaves.
+    fn apply_settings(&mut self, line: usize) -> Result<(), Failure> {
+        let Some(connection) = &mut self.connection else { return Ok(()) };
+        let profile = self.host.profile(false, None).map_err(|text| Failure::syntax(line, text))?;
+        connection.wire.change_profile(|current| current.ecn_option = profile.ecn_option);
+        self.settle()
     }
 
     fn lower_path_mtu(&mut self, bytes: u32) -> Result<(), Failure> {

@@ -76,7 +76,8 @@ impl HostSettings {
             host.set(Profile::delay_fin_ack().is(true));
             host.set(Profile::pacing_credit().is(true));
             host.set(Profile::syn_linear_timeouts().is(4));
-            host.set(Profile::ecn_option().is("full"));
+            host.set(Profile::ecn_option().is("each"));
+            host.set(Profile::ecn_option_if_heard().is(true));
         }
         Ok(host)
     }
@@ -97,6 +98,7 @@ impl HostSettings {
                 Profile::ecn().is(self.asks_for_ecn),
                 Profile::ecn_feedback().is("classic"),
                 Profile::ect_on_ack().is(false),
+                Profile::ect_on_retransmission().is(false),
             ] {
                 parameters.set(name, value, Origin::Given);
             }
@@ -273,15 +275,18 @@ impl HostSettings {
                 let accurate = mode > 2;
                 self.set(Profile::ecn_feedback().is(if accurate { "accurate" } else { "classic" }));
                 self.set(Profile::ect_on_ack().is(accurate));
+                self.set(Profile::ect_on_retransmission().is(accurate));
+                self.set(Profile::echo_outside_window().is(accurate));
                 (self.asks_for_ecn, self.asks_classically) = (mode != 2 && mode != 5, mode == 4);
             }
             "tcp_ecn_option" => self.set(Profile::ecn_option().is(match number()? {
                 0 => "none",
-                1 => "simple",
-                _ => "full",
+                1 => "full",
+                _ => "each",
             })),
             "tcp_ecn_fallback" => {
-                self.set(Profile::ecn_fallback().is(if flag()? { "timeout" } else { "off" }))
+                self.set(Profile::ecn_fallback().is(if flag()? { "timeout" } else { "off" }));
+                self.set(Profile::ecn_path_test().is(if flag()? { "handshake" } else { "off" }));
             }
             "tcp_congestion_control" => {
                 let word = Congestion::WORDS.iter().find(|word| **word == value);

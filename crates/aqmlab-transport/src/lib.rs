@@ -42,7 +42,7 @@ extern crate std;
 /// The version of everything except the congestion controls, which have [their own](Congestion::version),
 /// and what [`SEGMENTS_VERSION`] covers. It is incremented whenever a change to anything else changes a
 /// result.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// The version of the sender that [tracks segments](Profile::lists_segments). It is incremented whenever a
 /// change to what only this sender does changes a result.
@@ -82,7 +82,7 @@ pub use ecn::{AccEcnOption, EcnCounters};
 pub use endpoint::{ENDLESS, Endpoint, Info, Reaction, Role};
 pub use event::StreamEvent;
 pub use profile::{
-    AckCounting, Congestion, DelayedAckTimer, EcnAtOne, EcnFallback, EcnFeedback, EcnOption,
+    AckCounting, Congestion, DelayedAckTimer, EcnAtOne, EcnFallback, EcnFeedback, EcnOption, EcnPathTest,
     FastRetransmitGuard, Fin, HandshakeAck, IdleRestart, Increase, InitialSsthresh, NagleRule, PartialAck,
     Profile, ProfileInfo, ProfileValue, PromptAck, Recovery, RecoveryExit, ReductionBase, RttArithmetic,
     SackPipe, TickPhases, TimeoutSsthresh, profile_settings, profiles,

@@ -5,7 +5,7 @@ use aqmlab_units::Ecn;
 use super::counters::{EcnCounters, ace, least_bytes, least_packets, packets_of_bytes, safest_packets};
 use super::option::AccEcnOption;
 use crate::bits::Bits;
-use crate::profile::{EcnOption, Profile};
+use crate::profile::{EcnOption, EcnPathTest, Profile};
 
 /// The next pure acknowledgment answers a SYN-ACK, whose code point it reports (section 3.2.2.1).
 const ANSWERS_SYN_ACK: u8 = 1;
@@ -36,6 +36,10 @@ const MOST_PACKETS: f32 = 4.0;
 /// Weight of the latest acknowledgment in this average.
 const WEIGHT: f32 = 1.0 / 64.0;
 
+/// In how many rounds all packets must be marked before marks are deemed continuous (section 3.2.2.3: "the first
+/// three or four").
+const MARKED_ROUNDS: u8 = 4;
+
 /// AccECN state of one endpoint, for both directions.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct AccEcn {
@@ -55,21 +59,37 @@ pub(crate) struct AccEcn {
     own_syn: Ecn,
     /// A SYN or SYN-ACK of ours was marked.
     own_syn_marked: bool,
-    /// How many packets an acknowledgment acknowledges, on average.
+    /// How many packets an acknowledgment acknowledges, on average; 0 before the first one.
     acked: f32,
     /// The feedback of the segment that is being processed.
     marks: Option<Marks>,
     /// A SYN-ACK that arrived was marked.
     syn_ack_marked: bool,
+    /// An option has arrived.
+    option_heard: bool,
+    /// The segment that arrives next has a newer time stamp than all before.
+    newer_stamp: bool,
+    /// Data that has arrived again, and whether an acknowledgment of it had an option.
+    again: Option<(u64, u64)>,
+    again_answered: bool,
+    rounds: Option<MarkedRounds>,
     /// The latest option that was sent.
     pub option: AccEcnOption,
+}
+
+/// The rounds since the beginning, as long as each packet in them has been reported as marked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct MarkedRounds {
+    passed: u8,
+    /// The round ends when everything below this offset is acknowledged.
+    end: u64,
 }
 
 /// The feedback of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Marks {
     pub ace: u8,
-    /// The segment is newer than all others, whether or not it acknowledges anything new.
+    /// The segment has newer data than all others, whether or not it acknowledges anything new.
     pub newer: bool,
     pub option: AccEcnOption,
 }
@@ -103,6 +123,11 @@ impl AccEcn {
             acked: 0.0,
             marks: None,
             syn_ack_marked: false,
+            option_heard: false,
+            newer_stamp: false,
+            again: None,
+            again_answered: false,
+            rounds: Some(MarkedRounds { passed: 0, end: 0 }),
             option: AccEcnOption::NONE,
         }
     }
@@ -190,6 +215,7 @@ impl AccEcn {
 
     /// Tests the option of the SYN-ACK, or of the segment that acknowledges it (section 3.2.3.2.4).
     pub(crate) fn test_option(&mut self, option: &AccEcnOption) {
+        self.option_heard |= option.is_present();
         let [ect0, _, ect1] = option.fields();
         self.notes.put(ZEROED, ect0 == Some(0) || ect1 == Some(0));
     }
@@ -222,11 +248,31 @@ impl AccEcn {
         ace(self.received.ce_packets)
     }
 
-    /// Returns whether the segment that leaves now has an option: if there is news, or if an option tests the path.
-    pub(crate) fn owes_option(&self, profile: &Profile) -> bool {
+    /// Returns whether segments have options when there is a reason for one.
+    pub(crate) fn sends_options(&self, profile: &Profile) -> bool {
         profile.ecn_option != EcnOption::Nothing
             && !self.notes.any(SENDS_NONE)
-            && (self.notes.any(OPTION_DUE) || !self.unreported.is_empty())
+            && (self.option_heard || !profile.ecn_option_if_heard)
+    }
+
+    /// Returns whether the segment that leaves now, which may be a SYN-ACK, has an option: if there is news, or if an
+    /// option tests the path.
+    pub(crate) fn owes_option(&self, syn_ack: bool, profile: &Profile) -> bool {
+        if syn_ack {
+            return profile.ecn_option != EcnOption::Nothing && self.notes.any(OPTION_DUE);
+        }
+        let due = self.notes.any(OPTION_DUE) || !self.unreported.is_empty();
+        self.sends_options(profile) && (due || profile.ecn_option == EcnOption::Each)
+    }
+
+    /// Notes that data arrives of which nothing is new. If it had also arrived again before, and the acknowledgment of
+    /// that had an option, then acknowledgments with options do not seem to reach the other side, and no segment has
+    /// an option from now on (section 3.2.3.2.2).
+    pub(crate) fn arrived_again(&mut self, from: u64, end: u64) {
+        if self.again.replace((from, end)) == Some((from, end)) && self.again_answered {
+            self.notes.set(SENDS_NONE);
+        }
+        self.again_answered = false;
     }
 
     /// Notes that data leaves for the first time. Returns whether it needs an option although there is no news,
@@ -259,7 +305,7 @@ impl AccEcn {
                 u8::from(counters.any(first))
             }
         };
-        let full = profile.ecn_option == EcnOption::Full;
+        let full = profile.ecn_option != EcnOption::Simple;
         let order = u8::from(full || self.changed.any(ECT1) && !self.changed.any(ECT0));
         let wanted = if full || self.notes.any(OPTION_DUE) { 3 } else { count(order, self.changed) };
         (order, wanted, count(order, self.unreported))
@@ -270,12 +316,20 @@ impl AccEcn {
         self.option = AccEcnOption::new(&self.received, order, count);
         self.unreported = Bits::none();
         self.notes.clear(OPTION_DUE);
+        self.again_answered = true;
     }
 
     // Sending half.
 
+    /// Notes whether the segment that arrives next has a newer time stamp than all before; it then supersedes them
+    /// (appendix A.1).
+    pub(crate) fn note_stamp(&mut self, newer: bool) {
+        self.newer_stamp = newer;
+    }
+
     /// Notes the feedback of a segment without SYN.
     pub(crate) fn note_marks(&mut self, marks: Marks) {
+        self.option_heard |= marks.option.is_present();
         self.marks = Some(marks);
     }
 
@@ -286,30 +340,58 @@ impl AccEcn {
 
     /// Processes the feedback of a segment that acknowledges this number of `packets` for the first time (sections
     /// 3.2.2.2 and 3.2.3.1). A segment that shows no progress may be older than others, so its feedback is ignored.
-    pub(crate) fn hear(&mut self, packets: u32, mss: u32) -> Heard {
+    /// Everything below the offset `una` is acknowledged now, and everything below `sent` has been sent.
+    pub(crate) fn hear(&mut self, packets: u32, una: u64, sent: u64, profile: &Profile) -> Heard {
+        let newer_stamp = core::mem::take(&mut self.newer_stamp);
         let Some(Marks { ace, newer, option }) = self.marks.take() else { return Heard::default() };
         if self.notes.take(UNHEARD) && ace == 0 {
             self.notes.set(DEAF); // 3.2.2.4
             return Heard { ce: 0, faulty: true };
         }
-        if packets == 0 && !newer {
+        if packets == 0 && !newer && !newer_stamp {
             return Heard::default();
         }
         let bytes = self.read_option(&option);
         let least = least_packets(ace, self.heard.ce_packets);
         let safest = safest_packets(least, packets);
-        if packets > 0 {
+        if self.acked == 0.0 {
+            self.acked = packets as f32;
+        } else if packets > 0 {
             self.acked += (packets as f32 - self.acked) * WEIGHT;
         }
         let ce = match bytes {
-            Some(bytes) => packets_of_bytes(least, safest, bytes, mss),
+            Some(bytes) => packets_of_bytes(least, safest, bytes, profile.mss),
             None if self.acked >= MOST_PACKETS => least,
             None => safest,
         };
         self.heard.ce_packets = self.heard.ce_packets.wrapping_add(ce);
         // 3.2.3.2.5: the counter of bytes grows without that of packets, which cannot have wrapped.
-        let faulty = bytes.is_some_and(|bytes| bytes > 0) && ce == 0 && packets < 8;
+        let mut faulty = bytes.is_some_and(|bytes| bytes > 0) && ce == 0 && packets < 8;
+        if profile.ecn_path_test == EcnPathTest::Rounds && packets > 0 {
+            faulty |= self.marks_are_continuous(ce >= packets, una, sent);
+        }
         Heard { ce: if self.notes.any(DEAF) { 0 } else { ce }, faulty }
+    }
+
+    /// Notes whether `all` packets that are newly acknowledged are marked. Returns whether all those of the first
+    /// rounds have been, so that marks do not count any longer (section 3.2.2.3).
+    fn marks_are_continuous(&mut self, all: bool, una: u64, sent: u64) -> bool {
+        let Some(rounds) = self.rounds.as_mut().filter(|_| all) else {
+            self.rounds = None;
+            return false;
+        };
+        if rounds.end == 0 {
+            rounds.end = sent;
+        }
+        if una >= rounds.end {
+            *rounds = MarkedRounds { passed: rounds.passed + 1, end: sent.max(una + 1) };
+        }
+        let continuous = rounds.passed >= MARKED_ROUNDS;
+        if continuous {
+            self.rounds = None;
+            self.notes.set(DEAF);
+        }
+        continuous
     }
 
     /// Updates the counters of bytes. Returns the number of newly marked bytes, if the option tells it.

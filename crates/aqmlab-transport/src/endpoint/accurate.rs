@@ -9,7 +9,7 @@ use super::output::code_point;
 use super::{Endpoint, REFLECTING};
 use crate::connection::State;
 use crate::ecn::{AccEcn, AccEcnOption, EcnCounters, Heard, Marks, SynAgain};
-use crate::profile::{EcnFallback, Profile};
+use crate::profile::{EcnFallback, EcnOption, EcnPathTest, Profile};
 use crate::sack::{BLOCK_BYTES, Options};
 use crate::segment::{Extras, Flags, Segment};
 use crate::sequence::from_wire;
@@ -63,7 +63,7 @@ impl Endpoint {
         let faulty = accurate.hear_handshake(syn_ack.flags.ace());
         accurate.on_syn_ack(syn_ack.ecn);
         accurate.test_option(&options.accurate_ecn);
-        if faulty {
+        if faulty && profile.ecn_path_test != EcnPathTest::Off {
             self.ecn.send_nothing_capable();
         }
     }
@@ -72,7 +72,6 @@ impl Endpoint {
     /// connection is reset.
     #[cold]
     pub(super) fn hear_syn_again(&mut self, seg: &Segment, profile: &Profile) -> bool {
-        let is_answer = seg.flags.has(Flags::ACK);
         if self.state == State::SynReceived {
             if self.ecn.on_syn_again(seg.flags, profile) == SynAgain::Contradicts {
                 self.abort();
@@ -81,13 +80,31 @@ impl Endpoint {
             if let Some(accurate) = self.accurate() {
                 accurate.syn_again(seg.ecn);
             }
-        } else if is_answer
-            && seg.flags.ace() != 0
-            && let Some(accurate) = self.accurate()
-        {
-            accurate.on_syn_ack(seg.ecn);
+        } else if seg.flags.has(Flags::ACK) {
+            self.hear_late_syn_ack(seg.ecn);
         }
         true
+    }
+
+    /// Notes that a SYN-ACK has arrived again once the connection is established. Its flags are ignored; the
+    /// acknowledgment that answers it reports its code point (sections 3.1.5 and 3.2.2.1).
+    #[cold]
+    pub(crate) fn hear_late_syn_ack(&mut self, ecn: Ecn) {
+        if let Some(accurate) = self.accurate() {
+            accurate.on_syn_ack(ecn);
+        }
+    }
+
+    /// Notes whether the segment that arrives next has a newer time stamp than all before.
+    pub(crate) fn note_newer_stamp(&mut self, newer: bool) {
+        if let Some(accurate) = self.accurate() {
+            accurate.note_stamp(newer);
+        }
+    }
+
+    /// Returns whether segments have options of AccECN when there is a reason for one.
+    pub(crate) fn sends_accurate_options(&self, profile: &Profile) -> bool {
+        self.troubles.get().accurate.as_ref().is_some_and(|accurate| accurate.sends_options(profile))
     }
 
     /// Returns whether a SYN or SYN-ACK of this side is known to have been marked. The connection then begins with a
@@ -98,7 +115,7 @@ impl Endpoint {
 
     /// Passive side: processes what the segment that acknowledges the SYN-ACK says about it.
     #[cold]
-    pub(super) fn hear_answer(&mut self, seg: &Segment, options: &Options) {
+    pub(super) fn hear_answer(&mut self, seg: &Segment, options: &Options, profile: &Profile) {
         let Some(accurate) = self.accurate() else { return };
         accurate.test_option(&options.accurate_ecn);
         let encoded = seg.sequence_len() == 0 && options.sack.blocks().is_empty();
@@ -106,7 +123,8 @@ impl Endpoint {
             return;
         }
         accurate.forget_marks();
-        if accurate.hear_answer(seg.flags.ace()) {
+        let ace = seg.flags.ace();
+        if accurate.hear_answer(ace) && (ace == 0 || profile.ecn_path_test != EcnPathTest::Off) {
             self.ecn.send_nothing_capable();
         }
     }
@@ -124,12 +142,13 @@ impl Endpoint {
         }
     }
 
-    /// Processes the feedback of a segment that newly acknowledges this number of packets. Returns how many packets
-    /// it newly reports as marked.
+    /// Processes the feedback of a segment that newly acknowledges this number of packets, and everything below the
+    /// offset `una`. Returns how many packets it newly reports as marked.
     #[cold]
-    pub(super) fn hear_marks(&mut self, packets: u32, profile: &Profile) -> u32 {
+    pub(super) fn hear_marks(&mut self, packets: u32, una: u64, profile: &Profile) -> u32 {
+        let sent = self.sent();
         let Heard { ce, faulty } =
-            self.accurate().map_or(Heard::default(), |accurate| accurate.hear(packets, profile.mss));
+            self.accurate().map_or(Heard::default(), |accurate| accurate.hear(packets, una, sent, profile));
         if faulty {
             self.ecn.send_nothing_capable();
         }
@@ -141,6 +160,12 @@ impl Endpoint {
     #[cold]
     pub(super) fn reflect(&mut self, from: u64, seg: &Segment, profile: &Profile) {
         let (next, end) = (self.receiver.next(), from + seg.sequence_len());
+        if seg.len > 0
+            && end <= next
+            && let Some(accurate) = self.accurate()
+        {
+            accurate.arrived_again(from, end);
+        }
         let acceptable = if end == from {
             next <= from && from < next + u64::from(profile.receive_window)
         } else {
@@ -171,7 +196,7 @@ impl Endpoint {
             segment.ecn = Ecn::NotEct;
             self.ecn.send_nothing_capable(); // 3.1.5
         } else {
-            (segment.sack_len, segment.extras) = self.accurate_option(0, segment.extras, profile);
+            (segment.sack_len, segment.extras) = self.accurate_option(true, 0, segment.extras, profile);
         }
     }
 
@@ -208,8 +233,10 @@ impl Endpoint {
             let from = from_wire(profile.initial_sequence, segment.seq, sent).unwrap_or(sent);
             (segment.sack_len, segment.extras) =
                 self.accurate_data(from, from < sent, segment.sack_len, segment.extras, profile);
-        } else if !segment.flags.has(Flags::FIN) && !segment.flags.has(Flags::RST) {
-            segment.flags = self.accurate_answer(&segment);
+        } else if !segment.flags.has(Flags::RST) {
+            if !segment.flags.has(Flags::FIN) {
+                segment.flags = self.accurate_answer(&segment);
+            }
             if profile.ect_on_ack && self.ecn.agreed() {
                 segment.ecn = Ecn::Ect0;
             }
@@ -229,17 +256,23 @@ impl Endpoint {
         profile: &Profile,
     ) -> (Flags, u8, Extras) {
         let ace = self.accurate().map_or(0, AccEcn::report);
-        let (sack_len, extras) = self.accurate_option(sack_len, extras, profile);
+        let (sack_len, extras) = self.accurate_option(false, sack_len, extras, profile);
         (flags.with_ace(ace), sack_len, extras)
     }
 
     /// Adds an option, if one is due and there is room: first to those that a segment has, whose SACK option may then
     /// have fewer blocks.
-    fn accurate_option(&mut self, sack_len: u8, extras: Extras, profile: &Profile) -> (u8, Extras) {
+    fn accurate_option(
+        &mut self,
+        syn_ack: bool,
+        sack_len: u8,
+        extras: Extras,
+        profile: &Profile,
+    ) -> (u8, Extras) {
         let others = profile.header.saturating_sub(PLAIN_HEADER);
         let room = MOST_OPTIONS.saturating_sub(others);
         let overhead = profile.sack_overhead;
-        let Some(accurate) = self.accurate().filter(|accurate| accurate.owes_option(profile)) else {
+        let Some(accurate) = self.accurate().filter(|accurate| accurate.owes_option(syn_ack, profile)) else {
             return (sack_len, extras);
         };
         let blocks = u32::from(sack_len).saturating_sub(overhead) / BLOCK_BYTES;
@@ -271,15 +304,18 @@ impl Endpoint {
         profile: &Profile,
     ) -> (u8, Extras) {
         let has_option = extras.accurate_ecn_len() > 0;
+        // If each segment has an option, so have those that are known to have arrived: options get through.
+        let arrived = profile.ecn_option == EcnOption::Each && self.info(profile).sacked > 0;
         let Some(accurate) = self.accurate() else { return (sack_len, extras) };
         if again {
-            if from == 1 {
+            if from == 1 && !arrived {
                 accurate.first_data_is_lost();
+                return (sack_len, extras.with_accurate_ecn(0));
             }
-            return (sack_len, if from == 1 { extras.with_accurate_ecn(0) } else { extras });
+            return (sack_len, extras);
         }
         if accurate.sends_data() && !has_option {
-            return self.accurate_option(sack_len, extras, profile);
+            return self.accurate_option(false, sack_len, extras, profile);
         }
         (sack_len, extras)
     }

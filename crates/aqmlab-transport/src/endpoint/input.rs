@@ -310,7 +310,7 @@ impl Endpoint {
             if ack == 0 {
                 return false;
             }
-            self.hear_answer(seg, options);
+            self.hear_answer(seg, options, profile);
             self.establish(now, stamps.echo, profile);
         }
         let feedback = self.ecn.on_ack(seg.flags);
@@ -366,7 +366,7 @@ impl Endpoint {
     fn marks_of(&mut self, ack: u64, feedback: Feedback, profile: &Profile) -> (u32, u32, bool) {
         let segments = (ack.saturating_sub(self.una) as u32).div_ceil(profile.mss);
         if self.ecn.is_accurate() {
-            let ce = self.hear_marks(segments, profile);
+            let ce = self.hear_marks(segments, ack.max(self.una), profile);
             return (segments, ce, ce > 0);
         }
         (segments, if feedback.congestion { segments } else { 0 }, feedback.congestion)

@@ -16,10 +16,10 @@ pub use bundles::{ProfileInfo, ProfileValue};
 pub use table::Profile;
 pub use words::{
     AckCounting, BurstWait, Congestion, CubicAhead, CubicGrowth, DelayedAckTimer, EcnAtOne, EcnFallback,
-    EcnFeedback, EcnOption, FastRetransmitGuard, Fin, HandshakeAck, IdleRestart, Increase, InitialSsthresh,
-    InitialWindowRule, NagleRule, PartialAck, PragueClassic, PragueRtt, PromptAck, PrrBase, Recovery,
-    RecoveryExit, RecoveryWindow, ReductionBase, RttArithmetic, SackMemory, SackPipe, SlowStartExit,
-    SynLossWindow, TickPhases, TimeoutSsthresh,
+    EcnFeedback, EcnOption, EcnPathTest, FastRetransmitGuard, Fin, HandshakeAck, IdleRestart, Increase,
+    InitialSsthresh, InitialWindowRule, NagleRule, PartialAck, PragueClassic, PragueRtt, PromptAck, PrrBase,
+    Recovery, RecoveryExit, RecoveryWindow, ReductionBase, RttArithmetic, SackMemory, SackPipe,
+    SlowStartExit, SynLossWindow, TickPhases, TimeoutSsthresh,
 };
 
 /// The congestion control keeps state beyond the window and its threshold.

@@ -5,10 +5,10 @@ use aqmlab_units::{Bytes, Span};
 
 use super::words::{
     AckCounting, BurstWait, Congestion, CubicAhead, CubicGrowth, DelayedAckTimer, EcnAtOne, EcnFallback,
-    EcnFeedback, EcnOption, FastRetransmitGuard, Fin, HandshakeAck, IdleRestart, Increase, InitialSsthresh,
-    InitialWindowRule, NagleRule, PartialAck, PragueClassic, PragueRtt, PromptAck, PrrBase, Recovery,
-    RecoveryExit, RecoveryWindow, ReductionBase, RttArithmetic, SackMemory, SackPipe, SlowStartExit,
-    SynLossWindow, TickPhases, TimeoutSsthresh,
+    EcnFeedback, EcnOption, EcnPathTest, FastRetransmitGuard, Fin, HandshakeAck, IdleRestart, Increase,
+    InitialSsthresh, InitialWindowRule, NagleRule, PartialAck, PragueClassic, PragueRtt, PromptAck, PrrBase,
+    Recovery, RecoveryExit, RecoveryWindow, ReductionBase, RttArithmetic, SackMemory, SackPipe,
+    SlowStartExit, SynLossWindow, TickPhases, TimeoutSsthresh,
 };
 use crate::bits::Bits;
 use crate::sack::MAX_BLOCKS;
@@ -427,6 +427,12 @@ params! {
         ecn_feedback: EcnFeedback = Row::choice("classic").implied().source("RFC 3168; RFC 9768"),
         /// when a segment has the AccECN option; only with `ecn_feedback = "accurate"`
         ecn_option: EcnOption = Row::choice("simple").implied().source("RFC 9768, 3.2.3.3"),
+        /// a side sends no AccECN option, except on a SYN-ACK, before it has received one
+        ecn_option_if_heard: bool = Row::flag(false).implied()
+            .source("RFC 9768, 3.2.3.2.3 (it should send them); Linux"),
+        /// what a side tests before it relies on the code points that it sends; if something on the path changes
+        /// them, nothing is ECN-capable from then on; only with `ecn_feedback = "accurate"`
+        ecn_path_test: EcnPathTest = Row::choice("handshake").implied().source("RFC 9768, 3.2.2.3 (advises each)"),
         /// data without CE is also acknowledged at once if the packet before it had CE; only with
         /// `ecn_feedback = "accurate"`
         ack_each_change: bool = Row::flag(false).implied()
@@ -453,8 +459,8 @@ params! {
         /// a RST is ECN-capable
         ect_on_reset: bool = Row::flag(false).implied()
             .source("RFC 3168, 6.1.2 (data segments are); draft-ietf-tcpm-generalized-ecn, 3.2.6"),
-        /// an acknowledgment without data is ECN-capable; only with `ecn_feedback = "accurate"` and
-        /// `recovery = "sack"`
+        /// an acknowledgment without data is ECN-capable, also one with FIN; only with `ecn_feedback = "accurate"`
+        /// and `recovery = "sack"`
         ect_on_ack: bool = Row::flag(false).implied()
             .source("RFC 3168, 6.1.4 (must not be); draft-ietf-tcpm-generalized-ecn, 3.2.3; Linux"),
         /// the SYN is ECN-capable, like the first packet in a simulator without a handshake; CE on it is

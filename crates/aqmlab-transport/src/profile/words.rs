@@ -387,6 +387,20 @@ words! {
         Simple = "simple",
         /// At the same times, with all three counters if there is room, that of ECT(1) first (Linux).
         Full = "full",
+        /// On each segment that has room, with all three counters if there is room for them, that of ECT(1) first
+        /// (Linux by default).
+        Each = "each",
+    }
+}
+words! {
+    /// What tells a sender with AccECN that something on the path changes code points (RFC 9768, section 3.2.2.3).
+    pub enum EcnPathTest {
+        /// Nothing.
+        Off = "off",
+        /// The code point with which its SYN or SYN-ACK has arrived.
+        Handshake = "handshake",
+        /// The same, and marks on all packets of the first four rounds; such marks do not count any longer.
+        Rounds = "rounds",
     }
 }
 words! {

@@ -97,6 +97,9 @@ impl WireEndpoint {
             return Verdict::Acknowledge;
         }
         if seg.flags.has(Flags::SYN) {
+            if seg.flags.has(Flags::ACK) {
+                self.endpoint.hear_late_syn_ack(seg.ecn);
+            }
             return Verdict::Challenge; // RFC 5961, 4.2
         }
         if !seg.flags.has(Flags::ACK) {
@@ -172,7 +175,9 @@ impl WireEndpoint {
 
     /// RFC 7323, 4.3: TS.Recent is the stamp of the segment that the next acknowledgment answers.
     fn note_stamp(&mut self, seg: &WireSegment) {
+        self.newer_stamp = false;
         let Some((value, _)) = seg.options.stamps.filter(|_| self.agreed.stamps) else { return };
+        self.newer_stamp = is_before(self.recent, value);
         if !is_before(value, self.recent) && !is_below(self.last_ack, seg.seq) {
             self.recent = value;
         }
@@ -215,15 +220,14 @@ impl WireEndpoint {
                 .with_accurate_ecn(accurate_ecn_bytes),
             sack_len: if blocks == 0 { 0 } else { SACK_BYTES + BLOCK_BYTES * blocks },
         };
+        self.endpoint.note_newer_stamp(core::mem::take(&mut self.newer_stamp));
         if segment.has_options() && (!syn || accurate_ecn.is_present()) {
             let options = Options { sack: seg.options.sack, stamps, accurate_ecn };
             self.endpoint.on_segment_with_options(now, &segment, &options, &self.profile);
         } else {
             self.endpoint.on_segment(now, &segment, &self.profile);
         }
-        if syn {
-            self.limit_segments();
-        }
+        self.limit_segments();
         if full {
             self.endpoint.acknowledge();
         } else if excess && self.settings.refuses_excess {

@@ -2,10 +2,9 @@
 
 use aqmlab_units::{Ecn, Instant};
 
-use super::{ACC_ECN_BYTES, DEFAULT_MSS, STAMPS_BYTES, WireEndpoint, WireOptions, WireSegment};
+use super::{ACC_ECN_BYTES, DEFAULT_MSS, PLAIN_HEADER, STAMPS_BYTES, WireEndpoint, WireOptions, WireSegment};
 use crate::connection::State;
 use crate::endpoint::Role;
-use crate::profile::EcnOption;
 use crate::sack::Options;
 use crate::segment::{Extras, Flags, Segment};
 use crate::stamps::stamp;
@@ -97,6 +96,7 @@ impl WireEndpoint {
             self.buffer.scale = super::buffer::scale_for(self.settings.largest_window);
         }
         self.limit_segments();
+        self.profile.header = PLAIN_HEADER + if self.agreed.stamps { STAMPS_BYTES } else { 0 };
         if !self.agreed.stamps {
             (self.profile.timestamps, self.profile.eifel, self.profile.sack_blocks) = (false, false, 4);
         }
@@ -111,7 +111,7 @@ impl WireEndpoint {
     pub(super) fn limit_segments(&mut self) {
         let mss = self.agreed.mss.unwrap_or(DEFAULT_MSS).min(self.path_mss);
         let stamps = if self.agreed.stamps { STAMPS_BYTES } else { 0 };
-        let reports = self.endpoint.uses_accurate_ecn() && self.profile.ecn_option != EcnOption::Nothing;
+        let reports = self.endpoint.sends_accurate_options(&self.profile);
         let options = stamps + if reports { ACC_ECN_BYTES } else { 0 };
         self.profile.mss = u32::from(mss).saturating_sub(options).max(1);
     }

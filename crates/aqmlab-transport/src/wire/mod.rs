@@ -32,6 +32,8 @@ pub use settings::{Accounting, WireSettings};
 const DEFAULT_MSS: u16 = 536;
 /// Bytes of an AccECN option with three counters, padded (RFC 9768, 3.2.3).
 const ACC_ECN_BYTES: u32 = 12;
+/// Bytes of the headers of IPv4 and TCP without options.
+const PLAIN_HEADER: u32 = 40;
 /// Bytes of the Timestamps option, padded (RFC 7323, appendix A).
 const STAMPS_BYTES: u32 = 12;
 
@@ -60,6 +62,8 @@ pub struct WireEndpoint {
     /// TS.Recent and Last.ACK.sent (RFC 7323, 4.3).
     recent: u32,
     last_ack: u32,
+    /// The segment that is being processed has a newer time stamp than TS.Recent.
+    newer_stamp: bool,
     /// The time stamp of the first retransmission that may be echoed.
     first_again: Option<u32>,
     /// The largest window that the other side has offered: MAX.SND.WND (RFC 5961, 5.2).
@@ -102,6 +106,7 @@ impl WireEndpoint {
             persist: Persist::new(),
             recent: 0,
             last_ack: 0,
+            newer_stamp: false,
             first_again: None,
             largest_peer_window: 0,
             deaf: false,
@@ -130,6 +135,9 @@ impl WireEndpoint {
     /// Changes parameters of TCP, as an application does with an option of its socket.
     pub fn change_profile(&mut self, change: impl FnOnce(&mut Profile)) {
         change(&mut self.profile);
+        if self.endpoint.state().is_synchronised() {
+            self.limit_segments();
+        }
         self.endpoint.write(0); // a new burst: what was held back may leave
     }
 

@@ -191,6 +191,51 @@ fn the_active_side_tests_the_code_point_of_its_syn() {
     }
 }
 
+/// What the handshake says is not tested, or marks are tested in the first rounds, too: "the sender might check whether
+/// the feedback for every packet it sends for the first three or four rounds indicates CE-marking".
+///
+/// Rules: 9768 3.2.2.3 rounds
+#[test]
+fn marks_on_all_packets_of_four_rounds_do_not_count_any_longer() {
+    let test = |word| ("ecn_path_test", Value::Choice(word));
+    let mut b = Bench::new(Role::Active, &accurate(&[test("off")]));
+    b.connect();
+    b.endpoint.write(ENDLESS);
+    let sent = b.arrive(Segment { flags: SYN_ACK.with_ace(0b100), ..b.syn_ack() });
+    assert!(sent.iter().filter(|s| s.len > 0).all(|s| s.ecn == Ecn::Ect0), "not tested");
+    for (word, exception, capable) in [
+        ("handshake", None, true),
+        ("rounds", None, false),
+        ("rounds", Some(3), true),
+        ("rounds", Some(10), true),
+    ] {
+        let mut b = sender(&[test(word), iw(8), ("ecn_at_one", Value::Choice("keep"))]);
+        let (mut ace, mut acked, mut sent, mut rounds) = (5_u32, 0, 8, Vec::new());
+        for _ in 0..6 {
+            let end = sent;
+            let mut ecn = None;
+            for n in acked + 1..=end {
+                ace += u32::from(Some(n) != exception);
+                for s in ack_with(&mut b, n, (ace % 8) as u8) {
+                    (sent, ecn) = (sent + 1, Some(s.ecn));
+                }
+            }
+            acked = end;
+            rounds.push(ecn);
+        }
+        assert_eq!(rounds[..2], [Some(Ecn::Ect0); 2], "{word} {exception:?}");
+        let expected = if capable { Ecn::Ect0 } else { Ecn::NotEct };
+        assert_eq!(rounds[4..], [Some(expected); 2], "{word} {exception:?}");
+        let reductions = b.endpoint.counters().ecn_reductions;
+        ace += 1;
+        let sent = b.arrive(Segment { flags: Flags::ACK.with_ace((ace % 8) as u8), ..ack_of(acked + 1) });
+        assert!(sent.iter().all(|s| s.ecn == expected) && !sent.is_empty());
+        if !capable {
+            assert_eq!(b.endpoint.counters().ecn_reductions, reductions, "marks do not count");
+        }
+    }
+}
+
 /// Rules: 9768 3.1.4.1
 #[test]
 fn a_syn_requests_accecn_twice_and_the_first_answer_counts() {
@@ -345,8 +390,15 @@ fn the_window_is_reduced_once_and_never_with_cwr() {
 fn a_large_acknowledgment_counts_as_many_marks_as_are_likely() {
     for (segments, marks) in [(9, 2), (10, 10)] {
         let mut b = sender(&[iw(16)]);
-        ack_with(&mut b, segments, 7);
+        ack_with(&mut b, 1, 5);
+        ack_with(&mut b, 1 + segments, 7);
         assert_eq!(heard(&b.endpoint), 5 + marks, "{segments}");
+    }
+    // Where acknowledgments are large as a rule ("the moving average was well below 8" does not hold), the least.
+    for segments in [10, 16] {
+        let mut b = sender(&[iw(16)]);
+        ack_with(&mut b, segments, 7);
+        assert_eq!(heard(&b.endpoint), 7, "{segments}");
     }
     // More marks than segments: control packets were marked, too.
     let mut b = sender(&[]);
@@ -554,6 +606,54 @@ fn when_the_first_data_is_lost_no_option_is_sent() {
         let data = Segment { flags: Flags::ACK.with_ace(5), len: 10, ..ack_of(10) };
         let sent = arrive_as(&mut b, data, Ecn::Ect0);
         assert_eq!(sent[0].extras.accurate_ecn_len() > 0, !loses);
+    }
+}
+
+/// Linux sends an option on each segment, but none before it has received one.
+///
+/// Rules: 9768 3.2.3.3 each; 9768 3.2.3.2.3 sends
+#[test]
+fn each_segment_has_an_option_by_choice_once_one_is_heard() {
+    for (if_heard, hears) in [(false, false), (true, false), (true, true)] {
+        let more = [
+            ("ecn_option", Value::Choice("each")),
+            ("ecn_option_if_heard", Value::Flag(if_heard)),
+            ("ack_every", Value::Integer(1)),
+        ];
+        let mut b = Bench::new(Role::Passive, &accurate(&more));
+        let sent = b.arrive(Segment { flags: Flags::SYN.with_ace(0b111), ..segment(0, 0, 0) });
+        assert_eq!(option_of(&b, &sent[0]), Some([Some(1), Some(0), Some(1)]), "the SYN-ACK always has one");
+        let answer = Segment { flags: Flags::ACK.with_ace(0b010), ..segment(1, 1, 0) };
+        b.arrive_with_options(answer, &if hears { options((1, 0, 1), 1, 3) } else { Options::NONE });
+        b.endpoint.write(u64::from(MSS));
+        let data = b.drain();
+        let sends = hears || !if_heard;
+        assert_eq!(option_of(&b, &data[0]).is_some(), sends, "data without news");
+        // One that arrives later counts, too.
+        let late = Segment { flags: Flags::ACK.with_ace(5), ..segment(1, 1, 100) };
+        let sent = b.arrive_with_options(late, &options((1, 0, 1), 1, 3));
+        assert_eq!(option_of(&b, &sent[0]), Some([Some(1), Some(0), Some(1)]));
+    }
+}
+
+/// Data behind the first one has arrived with an option, so the first one was not lost because of its option.
+///
+/// Rules: 9768 3.2.3.2.2 first data
+#[test]
+fn when_other_data_with_an_option_arrives_the_first_keeps_its_own() {
+    let more = [
+        ("ecn_option", Value::Choice("each")),
+        ("recovery", Value::Choice("sack")),
+        ("dsack", Value::Flag(true)),
+        ("sack_pipe", Value::Choice("segments")),
+    ];
+    for arrives in [false, true] {
+        let mut b = sender(&more);
+        if arrives {
+            b.arrive_with(Segment { flags: Flags::ACK.with_ace(5), ..ack_of(0) }, &[(1, 2)]);
+        }
+        let again = b.fire();
+        assert_eq!((again[0].seq, again[0].extras.accurate_ecn_len() > 0), (1, arrives));
     }
 }
 

@@ -132,7 +132,7 @@ impl Endpoint {
         let orderly = orderly && self.tracking().segments.is_orderly();
         news.acked = (ack - self.una) as u32;
         (news.ce, news.echo) = if self.ecn.is_accurate() {
-            let ce = self.hear_marks(news.delivered, profile);
+            let ce = self.hear_marks(news.delivered, ack, profile);
             (ce, ce > 0)
         } else {
             (if echo { news.delivered } else { 0 }, echo)
