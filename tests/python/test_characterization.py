@@ -317,16 +317,15 @@ def test_the_page_lists_every_section_with_what_differs(guide, marker):
         assert " ".join(section.deviations) in row
 
 
-def test_instructions_are_those_of_the_page_on_performance():
-    page = (
-        (ROOT / "docs" / "performance.md").read_text(encoding="utf-8").split("### Each discipline alone")[1]
-    )
-    rows = re.findall(r"^\| ([a-z_0-9]+) \| 100 \| (\d+) \|", page.split("\n### ")[0], re.M)
+def test_costs_are_those_of_the_page_and_of_every_discipline_with_defaults():
+    page = (ROOT / "docs" / "characterization.md").read_text(encoding="utf-8").split("## Complexity")[1]
+    rows = re.findall(r"^\| `([a-z_0-9]+)` \| (\d+) \| (\d+) \| (\d+) \|", page.split("\n## ")[0], re.M)
     file = ROOT / "python" / "aqmlab" / "characterization" / "complexity.toml"
-    assert tomllib.loads(file.read_text())["instructions_per_packet"] == {name: int(n) for name, n in rows}
-    red, codel = costs(read_aqms(["red", "codel"]))
-    assert red.instructions == dict(rows)["red"]
-    assert codel.instructions == "not measured"
+    measured = {kind: tuple(map(str, of.values())) for kind, of in tomllib.loads(file.read_text()).items()}
+    assert measured == {kind: tuple(numbers) for kind, *numbers in rows}
+    assert measured.keys() >= {row["name"] for row in aqmlab.aqm_list() if not _required(row["name"])}
+    (red,) = costs(read_aqms(["red"]))
+    assert (red.instructions, red.packet_bytes, red.flow_bytes) == measured["red"]
 
 
 def test_a_band_is_a_prediction_interval_for_as_many_seeds(tmp_path):

@@ -69,6 +69,8 @@ fn through_discipline(name: &str, counts: [u64; 3]) -> u64 {
         Discipline::FqCodel(queue) => through(queue, counts),
         Discipline::FqPie(queue) => through(queue, counts),
         Discipline::Sfq(queue) => through(queue, counts),
+        Discipline::Fq(queue) => through(queue, counts),
+        Discipline::Gred(queue) => through(queue, counts),
         Discipline::Pi2(queue) => through(queue, counts),
         Discipline::DualPi2(queue) => through(queue, counts),
         Discipline::Fred(queue) => through(queue, counts),

@@ -49,6 +49,8 @@ class Guide:
         Reads what a command line names.
     check
         Refuses a scenario without a place for what is tested.
+    is_document
+        Whether it is a published document, with numbered sections.
     """
 
     name: str
@@ -58,3 +60,4 @@ class Guide:
     tables: str
     read: Callable[[Sequence[str]], tuple[Subject, ...]]
     check: Callable[[Section, TomlTable], None]
+    is_document: bool = True

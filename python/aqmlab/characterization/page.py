@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from aqmlab.characterization.costs import COSTS_NOTE
 from aqmlab.characterization.verdicts import (
     BRANCH_LEAST,
     BRANCH_RELATIVE,
@@ -31,6 +32,8 @@ _CORNERS = 48
 """Corners of the polygon that stands for an ellipse."""
 _MOST_ARMS = 20
 """Largest number of arms in a figure: with more, neither colours nor marks tell them apart."""
+_MOST_NAMES = 5
+"""Largest number of names in the title."""
 _NO_DATA: dict[str, Any] = {
     **{"axes": [], "arms": [], "metrics": [], "cells": [], "pairs": [], "cdf": []},
     **{
@@ -72,32 +75,25 @@ def render(of: Characterization) -> str:
     charts = charts_json(figures)
     sections = [_section(of, judged, f"section-{i}", charts) for i, judged in enumerate(of.sections)]
     names = [one.name for one in of.subjects]
+    what = listed(names) if len(names) <= _MOST_NAMES else counted(len(names), of.guide.subject)
     results = [judged.results for judged in of.sections if judged.results is not None]
     runs = sum(len(one.runs) for one in results)
     context = {
-        "title": f"Characterization of {listed(names)}",
+        "title": f"Characterization of {what}",
         "question": f"What do the scenarios of {of.guide.name} show about the {of.guide.subject}?",
         "kicker": f"{counted(len(results), 'section')}, {counted(of.seeds, 'seed')}: {counted(runs, 'run')}",
         "version": results[0].version if results else "",
         "path": str(of.path),
         "answer": answer(of),
         "departures": [one.text for one in of.departures],
-        "subjects": names,
         "subject": of.guide.subject,
-        "summary": [
-            {
-                "id": judged.section.id,
-                "title": judged.section.title,
-                "words": [
-                    (judged.word(name), judged.detail(name)) if judged.results is not None else ("–", "")
-                    for name in names
-                ],
-            }
-            for judged in of.sections
-        ],
+        "summary": _summary(of, names),
         "legend": f"Against {of.guide.reference} {of.guide.fair}{_against_itself(of)}. {_LEGEND}",
         "sections": sections,
+        "differs": "Differs from the text of the RFC" if of.guide.is_document else "Simplified",
         "costs": of.costs,
+        "costs_title": f"{'11 and 12 ' if of.guide.is_document else ''}Complexity and parameters",
+        "costs_note": COSTS_NOTE,
         "how": _HOW,
         "how_branches": _BRANCHES,
     }
@@ -105,9 +101,30 @@ def render(of: Characterization) -> str:
     return page("characterization.html.j2", context, data, styles=("characterization.css",))
 
 
+def _summary(of: Characterization, names: list[str]) -> dict[str, Any]:
+    """The table of section 13; what there is more of, AQMs or sections, is its rows."""
+    sections = [
+        {"id": one.section.id, "title": one.section.title, "link": f"#s-{i}"}
+        for i, one in enumerate(of.sections, 1)
+    ]
+    subjects = [{"id": "", "title": name, "link": ""} for name in names]
+    words = [
+        [(one.word(name), one.detail(name)) if one.results is not None else ("–", "") for name in names]
+        for one in of.sections
+    ]
+    heads, rows = subjects, sections
+    if len(subjects) > len(sections):
+        heads, rows, words = sections, subjects, [list(column) for column in zip(*words, strict=True)]
+    return {
+        "corner": "section" if rows is sections else of.guide.subject,
+        "heads": heads,
+        "rows": [{**row, "words": of_row} for row, of_row in zip(rows, words, strict=True)],
+    }
+
+
 def answer(of: Characterization) -> str:
-    """One sentence per AQM: in how many sections it is better, worse, or both than its reference."""
-    said = []
+    """In how many sections each AQM is better or worse than its reference; one sentence for those alike."""
+    alike: dict[str, list[str]] = {}
     for one in of.subjects:
         counts: dict[str, int] = {}
         for judged in of.sections:
@@ -115,8 +132,9 @@ def answer(of: Characterization) -> str:
                 found = judged.word(one.name)
                 counts[found] = counts.get(found, 0) + 1
         parts = [f"{found} in {count}" for found, count in counts.items()]
-        said.append(f"{one.name}: {', '.join(parts)} of {counted(sum(counts.values()), 'section')}.")
-    return " ".join(said)
+        said = f"{', '.join(parts)} of {counted(sum(counts.values()), 'section')}."
+        alike.setdefault(said, []).append(one.name)
+    return " ".join(f"{listed(names)}: {said}" for said, names in alike.items())
 
 
 def _against_itself(of: Characterization) -> str:

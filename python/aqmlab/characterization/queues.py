@@ -172,5 +172,5 @@ AQMS = Guide(
 )
 """Characterization guidelines for AQMs."""
 
-LINKS = replace(AQMS, name="access links", tables="scenarios/links/sections.toml")
+LINKS = replace(AQMS, name="access links", tables="scenarios/links/sections.toml", is_document=False)
 """What a home does on kinds of access links; no document has such a list."""
