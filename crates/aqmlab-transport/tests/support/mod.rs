@@ -2,6 +2,7 @@
 //! entrance, and time that jumps to the next event.
 #![allow(dead_code, reason = "each test uses its part")]
 
+pub mod one_side;
 pub mod vectors;
 
 use std::cmp::Reverse;
