@@ -344,7 +344,7 @@ impl AccEcn {
     pub(crate) fn hear(&mut self, packets: u32, una: u64, sent: u64, profile: &Profile) -> Heard {
         let newer_stamp = core::mem::take(&mut self.newer_stamp);
         let Some(Marks { ace, newer, option }) = self.marks.take() else { return Heard::default() };
-        if self.notes.take(UNHEARD) && ace == 0 {
+        if self.notes.take(UNHEARD) && ace == 0 && profile.ecn_path_test != EcnPathTest::Off {
             self.notes.set(DEAF); // 3.2.2.4
             return Heard { ce: 0, faulty: true };
         }

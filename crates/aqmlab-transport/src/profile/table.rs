@@ -430,9 +430,9 @@ params! {
         /// a side sends no AccECN option, except on a SYN-ACK, before it has received one
         ecn_option_if_heard: bool = Row::flag(false).implied()
             .source("RFC 9768, 3.2.3.2.3 (it should send them); Linux"),
-        /// what a side tests before it relies on the code points that it sends; if something on the path changes
-        /// them, nothing is ECN-capable from then on; only with `ecn_feedback = "accurate"`
-        ecn_path_test: EcnPathTest = Row::choice("handshake").implied().source("RFC 9768, 3.2.2.3 (advises each)"),
+        /// what a side tests before it relies on code points and feedback; if something on the path changes them,
+        /// nothing is ECN-capable from then on; only with `ecn_feedback = "accurate"`
+        ecn_path_test: EcnPathTest = Row::choice("handshake").implied().source("RFC 9768, 3.2.2.3 and 3.2.2.4 (advise each)"),
         /// data without CE is also acknowledged at once if the packet before it had CE; only with
         /// `ecn_feedback = "accurate"`
         ack_each_change: bool = Row::flag(false).implied()

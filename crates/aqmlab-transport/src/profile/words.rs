@@ -393,11 +393,12 @@ words! {
     }
 }
 words! {
-    /// What tells a sender with AccECN that something on the path changes code points (RFC 9768, section 3.2.2.3).
+    /// What tells a sender with AccECN that something on the path changes code points or feedback (RFC 9768, sections
+    /// 3.2.2.3 and 3.2.2.4).
     pub enum EcnPathTest {
         /// Nothing.
         Off = "off",
-        /// The code point with which its SYN or SYN-ACK has arrived.
+        /// The code point with which its SYN or SYN-ACK has arrived, and whether the first counter is zero.
         Handshake = "handshake",
         /// The same, and marks on all packets of the first four rounds; such marks do not count any longer.
         Rounds = "rounds",
