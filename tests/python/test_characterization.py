@@ -14,6 +14,7 @@ import pytest
 from scipy import stats
 
 import aqmlab
+from aqmlab.characterization import Characterization
 from aqmlab.characterization.arms import Arm, prepare
 from aqmlab.characterization.baseline import departures, write_bands
 from aqmlab.characterization.controls import CONTROLS, read_controls
@@ -326,6 +327,14 @@ def test_costs_are_those_of_the_page_and_of_every_discipline_with_defaults():
     assert measured.keys() >= {row["name"] for row in aqmlab.aqm_list() if not _required(row["name"])}
     (red,) = costs(read_aqms(["red"]))
     assert (red.instructions, red.packet_bytes, red.flow_bytes) == measured["red"]
+
+
+def test_what_there_is_more_of_is_the_rows_of_the_summary():
+    made = SimpleNamespace(
+        guide=AQMS, sections=[SimpleNamespace(section=SimpleNamespace(id="5.2"), results=None)]
+    )
+    many = Characterization.grid(SimpleNamespace(**vars(made), subjects=read_aqms(["red", "pie"])))
+    assert [row[0].text for row in many.rows] == ["RED", "PIE"]
 
 
 def test_a_band_is_a_prediction_interval_for_as_many_seeds(tmp_path):

@@ -182,15 +182,21 @@ class Characterization:
         }
 
     def grid(self) -> Grid:
-        """The summary of section 13: a row per section, a column per subject."""
+        """The summary of section 13: sections and subjects; what there is more of is its rows."""
         names = [one.name for one in self.subjects]
+
+        def said(judged: Judged, name: str) -> str:
+            return judged.detail(name) or judged.word(name) if judged.results is not None else "–"
+
+        if len(names) > len(self.sections):
+            heads = [Column(one.section.id, prose=True) for one in self.sections]
+            grid = Grid(self.guide.subject, *heads)
+            for name in names:
+                grid.add(name, *(said(one, name) for one in self.sections))
+            return grid
         grid = Grid("section", Column("", prose=True), *(Column(name, prose=True) for name in names), keys=2)
         for judged in self.sections:
-            words = [
-                judged.detail(name) or judged.word(name) if judged.results is not None else "–"
-                for name in names
-            ]
-            grid.add(judged.section.id, judged.section.title, *words)
+            grid.add(judged.section.id, judged.section.title, *(said(judged, name) for name in names))
         return grid
 
     def to_json(self) -> dict[str, Any]:
