@@ -259,6 +259,9 @@ fn small() -> impl Strategy<Value = Small> {
             1 => Just("kind = \"packmime\"\nrate = \"20/s\"\nallow_overload = true\naccess_rate = \"20Mbit\"\ntcp = { ecn = true }"),
             1 => Just(""),
             1 => Just("kind = \"bulk\"\nbytes = \"60kB\"\ncount = 5"),
+            1 => Just("kind = \"bulk\"\ncount = 2\ntcp = { profile = \"linux\", congestion = \"bbr\" }"),
+            1 => Just("kind = \"bulk\"\ncount = 2\ntcp = { profile = \"linux\", congestion = \"bbr3\" }"),
+            1 => Just("kind = \"bulk\"\ncount = 2\ntcp = { profile = \"prague\" }"),
             1 => Just("kind = \"bulk\"\ncount = 2\nstop = \"2s\""),
             1 => Just("kind = \"trace\"\nfile = \"tests/traces/three.csv\""),
             1 => Just(
