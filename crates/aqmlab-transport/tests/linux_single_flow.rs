@@ -24,7 +24,8 @@ const FOLDER: &str = "linux-single-flow";
 const OFFLOAD: &str = "linux-offload";
 
 fn profile(case: &Row) -> Profile {
-    let mut settings = profile_settings("linux").expect("built in");
+    let offload = case.get("offload").is_some_and(|on| on == "1");
+    let mut settings = profile_settings(if offload { "linux_offload" } else { "linux" }).expect("built in");
     let on = |column: &str| case[column] != "0";
     let mut set = |name, value| settings.set(name, value, Origin::Given);
     let controls = ["reno", "cubic", "dctcp"];
@@ -45,11 +46,6 @@ fn profile(case: &Row) -> Profile {
     // With DCTCP, Linux sets ECT on each packet, including retransmitted segments (see the column
     // `ecn` of the vectors).
     set("ect_on_retransmission", Value::Flag(case["congestion"] == "dctcp"));
-    if case.get("offload").is_some_and(|on| on == "1") {
-        set("burst", Value::Integer(44));
-        set("push", Value::Flag(true));
-        set("ack_pushed", Value::Flag(true));
-    }
     // The receive window grows from nearly 64 KiB to half of the buffer, by two segments for each
     // segment that arrives.
     let buffer = number(&case["receive_buffer"]);

@@ -74,6 +74,13 @@ pub(super) static PROFILES: &[ProfileInfo] = &[
         values: LINUX,
     },
     ProfileInfo {
+        name: "linux_offload",
+        summary: "`linux` on a host whose network card splits data into segments (TSO, on by default): several segments leave \
+                  together, and the last of them is acknowledged at once",
+        base: Some("linux"),
+        values: LINUX_OFFLOAD,
+    },
+    ProfileInfo {
         name: "modern",
         summary: "the standards of today: CUBIC (RFC 9438) with HyStart++ (RFC 9406), an initial window of 10 (RFC 6928), \
                   RACK-TLP (RFC 8985), PRR (RFC 9937), F-RTO (RFC 5682), timestamps (RFC 7323); no ECN unless asked for",
@@ -252,6 +259,13 @@ static FREEBSD4: &[ProfileValue] = &[
     value(Profile::syn_retries().is(Limit::At(4)), "tcp_timer.h, TCPTV_KEEP_INIT of 75 s: timeouts of 3, 6, 12 and 24 s fit into it; later 4.x versions do not double at first"),
     value(Profile::data_retries().is(Limit::At(12)), "tcp_timer.h, TCP_MAXRXTSHIFT"),
     value(Profile::time_wait().is(Span::s(60)), "tcp_timer.h, 2 TCPTV_MSL"),
+];
+
+#[rustfmt::skip]
+static LINUX_OFFLOAD: &[ProfileValue] = &[
+    value(Profile::burst().is(44), "as many segments of 1448 B as 64 KiB contain; fewer at low rates (`burst_time`)"),
+    value(Profile::push().is(true), "measured: the last segment of a group has PSH"),
+    value(Profile::ack_pushed().is(true), "measured"),
 ];
 
 #[rustfmt::skip]

@@ -387,6 +387,7 @@ fn what_is_ecn_capable_by_profile() {
         ("ns2_fulltcp", [false, false, true, false, true, true, false]),
         ("freebsd4", [false, false, true, false, false, true, false]),
         ("linux", [false, false, true, false, false, true, false]),
+        ("linux_offload", [false, false, true, false, false, true, false]),
         ("modern", [false, false, true, false, false, true, false]),
         ("prague", [false, false, true, false, true, true, false]),
     ];
