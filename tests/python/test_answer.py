@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import html
 import re
+import shutil
 import tomllib
 from dataclasses import replace
 from itertools import combinations, permutations
@@ -212,6 +213,8 @@ def test_the_question_of_every_scenario_is_answered(name, tmp_path):
             text = text.replace(time, earlier)
     file = tmp_path / f"{name}.toml"
     file.write_text(text, encoding="utf-8")
+    for data in SCENARIOS[name].parent.glob("*.csv"):
+        shutil.copy(data, tmp_path)
     scenario = tomllib.loads(text)
     if "sweep" in scenario:
         made = aqmlab.sweep(file, store=tmp_path / "store", jobs=2, report=False).wait()

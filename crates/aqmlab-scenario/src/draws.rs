@@ -108,11 +108,23 @@ impl ClassPlan {
             Content::Drawn => None,
             Content::Counted(count) => Some(count),
             Content::Cloud(connection) => {
-                return FlowSource::Session(Session::Requests(Requests::of_web(connection.exchanges)));
+                let session = Session::Requests(Requests::of_web(connection.exchanges));
+                return FlowSource::Session(self.closing(session));
             }
             Content::Objects(objects) => return FlowSource::Session(Session::multiplexed(objects)),
         };
-        self.traffic.source(Start { of, exchanges, now, draws: self.draws(seed) })
+        match self.traffic.source(Start { of, exchanges, now, draws: self.draws(seed) }) {
+            FlowSource::Session(session) => FlowSource::Session(self.closing(session)),
+            other => other,
+        }
+    }
+
+    /// Returns a session with the end that closes it first.
+    fn closing(&self, session: Session) -> Session {
+        match self.traffic.closed_by() {
+            Some(end) => session.closed_by(end),
+            None => session,
+        }
     }
 
     /// Returns the random streams of the class.

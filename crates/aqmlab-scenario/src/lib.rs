@@ -14,6 +14,7 @@ mod arms;
 mod autorate;
 mod changes;
 mod class;
+mod closes;
 mod crossing;
 mod delay;
 pub mod described;

@@ -39,7 +39,7 @@ fn a_dumbbell_has_two_links_and_defaults_for_the_rest() {
     );
     let Some(Access { rate, rtt, .. }) = &class.access else { panic!("there are access links") };
     assert_eq!((*rate, rtt), (Rate::mbit(100), &Distribution::Constant(Span::ms(20))));
-    let Traffic::Bulk(Bulk { bytes: None, tcp }) = &class.traffic else { panic!("an endless transfer") };
+    let Traffic::Bulk(Bulk { bytes: None, tcp, .. }) = &class.traffic else { panic!("an endless transfer") };
     assert!(!tcp.profile.ecn && !tcp.settings.is_auto("initial_window"));
     assert_eq!((plan.stop.at, plan.warmup), (Span::s(60), Span::ZERO));
     assert_eq!((plan.record.queues, plan.record.flows), (Span::ms(100), Span::ms(500)));

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use aqmlab_scenario::{Experiment, Plan, Sweep, Traffic, parse};
+use aqmlab_scenario::{Experiment, Limits, Plan, Sweep, Traffic, parse_within};
+use aqmlab_storage::Folder;
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Packets, Rate, Span};
 
@@ -12,7 +13,8 @@ fn folder() -> PathBuf {
 
 fn read(name: &str) -> Experiment {
     let text = std::fs::read_to_string(folder().join(name)).expect("a ready-made scenario is there");
-    parse(&text, name).unwrap_or_else(|e| panic!("{e}"))
+    let files = Folder::of(folder().join(name).to_str().expect("paths are plain"));
+    parse_within(&text, name, Limits::default(), &files).unwrap_or_else(|e| panic!("{e}"))
 }
 
 #[test]

@@ -113,6 +113,47 @@ fn either_end_of_a_traced_connection_may_close_first() {
     assert!(ends.iter().all(|of| *of == ends[0]), "the data arrives at the same times: {ends:?}");
 }
 
+/// The same for other kinds, with a handshake of 40 ms and 20 ms one way: the links at which the two FINs arrive, and when.
+/// A client that closes behind its data does so after the handshake; a server that closes first does so when the data has
+/// arrived. A server that answers closes with the answer, at 60 ms, and a client that closes first does so when it has
+/// arrived, at 80 ms.
+#[test]
+fn either_end_of_other_connections_may_close_first() {
+    const ONCE: &str = "users = 1\nthink = \"1000s\"\nrequest = \"100B\"\nresponse = \"1kB\"";
+    let bulk = "kind = \"bulk\"\nbytes = \"1kB\"".to_string();
+    let requests = format!("kind = \"requests\"\n{ONCE}");
+    let browsers = format!(
+        "kind = \"browsers\"\n{ONCE}\nembedded = 0\nservers = 1\nparallel = 1\npersistent = 0\nper_persistent = 1"
+    );
+    for (kind, closes, first, at) in [
+        (&bulk, "", "bottleneck", 40),
+        (&bulk, "closes = \"client\"", "bottleneck", 40),
+        (&bulk, "closes = \"server\"", "reverse", 60),
+        (&requests, "", "reverse", 60),
+        (&requests, "closes = \"server\"", "reverse", 60),
+        (&requests, "closes = \"client\"", "bottleneck", 80),
+        (&browsers, "", "reverse", 60),
+        (&browsers, "closes = \"client\"", "bottleneck", 80),
+    ] {
+        let record_links =
+            "[record]\npackets = { links = [\"bottleneck\", \"reverse\"], events = [\"enqueue\"] }";
+        let text = format!("{PATH}\n[[traffic]]\nname = \"x\"\n{kind}\n{closes}\n{record_links}\n");
+        let r = record(&text, 1);
+        let packets = r.table("packets").expect("they are recorded");
+        let (places, flags) = (support::names(packets, "place"), support::names(packets, "flags"));
+        let at_ms = integers(packets, "t_ns").into_iter().map(|ns| ns / MS);
+        let fins: Vec<(String, u128)> = places
+            .into_iter()
+            .zip(at_ms)
+            .zip(flags)
+            .filter(|(_, flags)| flags.contains('F'))
+            .map(|(fin, _)| fin)
+            .collect();
+        let second = if first == "reverse" { "bottleneck" } else { "reverse" };
+        assert_eq!(fins, [(first.to_string(), at), (second.to_string(), at + 20)], "{kind} {closes}");
+    }
+}
+
 /// In Tmix's files, the first line with 0 bytes names the end that closes first.
 #[test]
 fn a_file_for_tmix_says_which_end_closes() {

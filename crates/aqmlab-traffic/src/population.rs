@@ -14,6 +14,7 @@ use aqmlab_units::{Instant, Span};
 
 use crate::browsers::Browsers;
 use crate::distribution::Distribution;
+use crate::listed_users::ListedUsers;
 use crate::opening::{ConnectionEvent, Content, Identity, Opening, Reaction, Wake, Woken};
 use crate::packmime::{CloudConnection, OpenedByCloud, PackMime};
 use crate::page_users::PageUsers;
@@ -35,6 +36,8 @@ pub enum Population {
     Pages(Box<PageUsers>),
     /// Users who fetch pages with one request at a time on each connection.
     Browsers(Box<Browsers>),
+    /// Users whose pages a list gives.
+    ListedUsers(Box<ListedUsers>),
 }
 
 impl Population {
@@ -60,6 +63,7 @@ impl Population {
             Population::Cloud(cloud) => Some(cloud.next()),
             Population::Pages(users) => users.begin(),
             Population::Browsers(users) => users.begin(),
+            Population::ListedUsers(users) => users.begin(),
         }
     }
 
@@ -75,6 +79,7 @@ impl Population {
             Population::Cloud(cloud) => cloud.on_wake(),
             Population::Pages(users) => return users.on_wake(wake),
             Population::Browsers(users) => users.on_wake(wake),
+            Population::ListedUsers(users) => return users.on_wake(wake),
         })
     }
 
@@ -85,6 +90,7 @@ impl Population {
             Population::Users(users) => Reaction { wake: users.on_event(now, of, event), page: None },
             Population::Pages(users) => users.on_event(now, of, event),
             Population::Browsers(users) => users.on_event(now, of, event),
+            Population::ListedUsers(users) => users.on_event(now, of, event),
         }
     }
 
@@ -94,6 +100,7 @@ impl Population {
         match self {
             Population::Pages(users) => users.give_up(now),
             Population::Browsers(users) => users.give_up(now),
+            Population::ListedUsers(users) => users.give_up(now),
             _ => Vec::new(),
         }
     }
@@ -106,6 +113,7 @@ impl Population {
             Population::Cloud(_) => Cloud::MEMORY_BYTES,
             Population::Pages(users) => users.memory_bytes(),
             Population::Browsers(users) => users.memory_bytes(),
+            Population::ListedUsers(users) => users.memory_bytes(),
             Population::Users(users) => users.firsts.memory_bytes() + users.users.len() * size_of::<User>(),
         }
     }

@@ -54,7 +54,7 @@ impl ExchangePlan {
 
 /// One connection's exchanges. The client sends a request, the server responds after its delay, and
 /// the client pauses and then sends the next request. The server closes after its last response,
-/// and the client closes when it has received that response.
+/// and the client closes when it has received that response. With [`Requests::closed_by`], the client may close first.
 #[derive(Clone, Debug)]
 pub struct Requests {
     to_come: Exchanges,
@@ -72,6 +72,8 @@ pub struct Requests {
     /// Whether this exchange is the connection's last one.
     last: bool,
     stage: Stage,
+    /// Whether the client closes first.
+    client_closes: bool,
 }
 
 /// The source of a connection's exchanges.
@@ -145,6 +147,12 @@ impl Requests {
         Requests::of(Exchanges::Web(Box::new(connection)))
     }
 
+    /// Returns the exchanges with `end` as the end that closes first.
+    #[must_use]
+    pub fn closed_by(self, end: End) -> Self {
+        Requests { client_closes: end == End::Client, ..self }
+    }
+
     /// Returns the exchanges that a connection would carry. The connection must not have begun.
     pub fn planned(mut self) -> Vec<PlannedExchange> {
         let mut planned = Vec::new();
@@ -166,6 +174,7 @@ impl Requests {
             number: 0,
             last: false,
             stage: Stage::Over,
+            client_closes: false,
         }
     }
 
@@ -219,7 +228,7 @@ impl Requests {
     fn answer(&mut self) -> Step {
         self.answered += self.response;
         self.stage = Stage::Answered;
-        let act = if self.last { Act::WriteLast(self.response) } else { Act::Write(self.response) };
+        let act = Act::write_last(self.response, self.last && !self.client_closes);
         Step { server: Some(act), ..Step::default() }
     }
 
@@ -251,7 +260,7 @@ impl Requests {
 
     fn end(&mut self) -> Step {
         self.stage = Stage::Over;
-        Step::default()
+        if self.client_closes { Step::of(End::Client, Act::WriteLast(0)) } else { Step::default() }
     }
 
     /// Lets the client pause before it begins the next exchange.

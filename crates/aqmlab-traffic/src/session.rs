@@ -140,6 +140,18 @@ impl Session {
         Session::Multiplexed(Box::new(Multiplexed::new(objects)))
     }
 
+    /// Returns the session with `end` as the end that closes first, if its exchanges come one after another and have an
+    /// end.
+    #[must_use]
+    pub fn closed_by(self, end: End) -> Self {
+        match self {
+            Session::Single(exchange) => Session::Single(exchange.closed_by(end)),
+            Session::Requests(requests) => Session::Requests(requests.closed_by(end)),
+            Session::Listed(listed) => Session::Listed(listed.closed_by(end)),
+            other @ (Session::Greedy(_) | Session::Bursts(_) | Session::Multiplexed(_)) => other,
+        }
+    }
+
     /// Handles the opening of the connection.
     pub fn begin(&mut self, now: Instant) -> Step {
         match self {

@@ -111,6 +111,22 @@ fn exchanges_follow_each_other_with_pauses_at_both_ends_and_the_server_closes_be
     assert_eq!(sizes, [(300, 5000); 3]);
 }
 
+/// The client closes when the last response has arrived; nothing else changes.
+#[test]
+fn a_client_that_closes_first_does_so_behind_the_last_response() {
+    let as_usual = carried(session(&constant(2, 100, 7), Identity::first_of(0)), at_ms(10_000));
+    let by_client = session(&constant(2, 100, 7), Identity::first_of(0)).closed_by(End::Client);
+    let (acts, exchanges) = carried(by_client, at_ms(10_000));
+    assert_eq!(exchanges, as_usual.1);
+    assert_eq!(acts[..3], as_usual.0[..3]);
+    assert_eq!(
+        acts[3..],
+        [(at_ms(144), End::Server, Act::Write(5000)), (at_ms(154), End::Client, Act::WriteLast(0))]
+    );
+    let by_server = session(&constant(2, 100, 7), Identity::first_of(0)).closed_by(End::Server);
+    assert_eq!(carried(by_server, at_ms(10_000)), as_usual);
+}
+
 #[test]
 fn without_pauses_what_follows_is_done_at_once() {
     let (acts, exchanges) = carried(session(&constant(2, 0, 0), Identity::first_of(0)), at_ms(10_000));

@@ -18,9 +18,10 @@ REQUESTS = "requests"
 PACKMIME = "packmime"
 PAGES = "pages"
 BROWSERS = "browsers"
+USERS = "users"
 MEDIA, GAME, PING = "media", "game", "ping"
 PROGRAM = "program"
-ANSWERED_OVER_TCP = frozenset({REQUESTS, PACKMIME, PAGES, BROWSERS, TRACE, PROGRAM})
+ANSWERED_OVER_TCP = frozenset({REQUESTS, PACKMIME, PAGES, BROWSERS, USERS, TRACE, PROGRAM})
 ANSWERED = ANSWERED_OVER_TCP | {GAME, PING}
 """Kinds of traffic whose servers also send data."""
 OVER_TCP = ANSWERED_OVER_TCP | {BULK, "on_off_tcp"}
@@ -223,9 +224,10 @@ class TrafficClass:
     def _amount(self) -> str:
         """The amount that a TCP connection sends, unless it sends forever."""
         workload = self.workload
-        if self.kind == TRACE:
+        if self.kind in (TRACE, USERS):
             left = sum(self.left_out.values())
-            return f", connections of {workload['file']}{f' without {left}' if left else ''}"
+            what = "connections" if self.kind == TRACE else "users' pages"
+            return f", {what} of {workload['file']}{f' without {left}' if left else ''}"
         if self.kind == PACKMIME:
             return f", PackMime-HTTP, {workload['rate_per_s']:g} connections per second"
         if self.kind in (PAGES, BROWSERS):

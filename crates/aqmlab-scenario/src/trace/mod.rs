@@ -5,7 +5,7 @@
 //! columns `connection` and `exchange`, each row is an exchange (`docs/vectors.md`), and the request or the
 //! response may be missing. Messages name
 //! the file and the row; in a CSV file, they give the row's line number, and the header is line 1.
-//! Lists of datagrams are in `schedule.rs`.
+//! Lists of datagrams are in `schedule.rs`, and lists of users in `users.rs`.
 
 mod connections;
 mod files;
@@ -16,6 +16,7 @@ mod rates;
 mod row;
 mod schedule;
 mod tmix;
+mod users;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -39,6 +40,9 @@ use row::Columns;
 pub(crate) use row::check_connection;
 pub use schedule::{Schedule, Scheduled};
 pub(crate) use schedule::{ecn_of, ecn_word};
+pub use users::UserVectors;
+
+use crate::closes::Closes;
 
 /// The traces and schedules of a scenario. Each file is read once, whatever the number of arms and
 /// cases that use it.
@@ -46,6 +50,7 @@ pub(crate) struct Traces<'f> {
     files: Box<dyn Files + 'f>,
     known: RefCell<BTreeMap<Wanted, Result<Arc<Trace>, String>>>,
     schedules: RefCell<BTreeMap<String, Result<Arc<Schedule>, String>>>,
+    users: RefCell<BTreeMap<String, Result<Arc<UserVectors>, String>>>,
     levels: RefCell<BTreeMap<String, Result<Arc<LevelFile>, String>>>,
     chances: RefCell<BTreeMap<String, Result<Arc<ChanceFile>, String>>>,
 }
@@ -60,6 +65,7 @@ impl<'f> Traces<'f> {
             files,
             known: RefCell::default(),
             schedules: RefCell::default(),
+            users: RefCell::default(),
             levels: RefCell::default(),
             chances: RefCell::default(),
         }
@@ -103,6 +109,16 @@ impl<'f> Traces<'f> {
         schedule.clone()
     }
 
+    /// Returns the pages of users in `file`.
+    ///
+    /// # Errors
+    /// As [`UserVectors::read`].
+    pub(crate) fn users(&self, file: &str) -> Result<Arc<UserVectors>, String> {
+        let mut known = self.users.borrow_mut();
+        let read = || UserVectors::read(&*self.files, file).map(Arc::new);
+        known.entry(file.to_string()).or_insert_with(read).clone()
+    }
+
     /// Returns the levels of a rate in `file`.
     ///
     /// # Errors
@@ -121,27 +137,6 @@ impl<'f> Traces<'f> {
         let mut known = self.chances.borrow_mut();
         let read = || ChanceFile::read(&*self.files, file).map(Arc::new);
         known.entry(file.to_string()).or_insert_with(read).clone()
-    }
-}
-
-/// The end that closes a connection of a trace first; the other end then closes, too.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Closes {
-    /// The end that sends the last data.
-    LastSender,
-    /// The client, as soon as the last data has been sent or has arrived.
-    Client,
-    /// The server, as soon as the last data has been sent or has arrived.
-    Server,
-    /// The end that closes first in the file; where the file does not say so, the end that sends the last data.
-    File,
-}
-
-impl Closes {
-    /// Returns whether the end that sends the last data closes first.
-    pub fn is_last_sender(&self) -> bool {
-        *self == Closes::LastSender
     }
 }
 
@@ -228,12 +223,7 @@ impl Trace {
     /// Returns the session of a connection.
     pub(crate) fn session(&self, connection: usize, closes: Closes) -> Session {
         let TracedConnection { first, closed_by, .. } = self.connections[connection];
-        let closed_by = match closes {
-            Closes::LastSender => None,
-            Closes::Client => Some(End::Client),
-            Closes::Server => Some(End::Server),
-            Closes::File => closed_by,
-        };
+        let closed_by = if closes == Closes::File { closed_by } else { closes.end() };
         let PlannedExchange { request, response, server_delay, last, .. } = self.exchanges[first];
         // The request or the response may be missing.
         if last && server_delay.is_zero() {

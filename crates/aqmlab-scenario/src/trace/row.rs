@@ -21,8 +21,8 @@ const CLASS: &str = "class";
 /// Columns whose presence means that each row is one exchange.
 const CONNECTION: &str = "connection";
 const EXCHANGE: &str = "exchange";
-const THINK: [&str; 2] = ["think_s", "think_ns"];
-const SERVER_DELAY: [&str; 2] = ["server_delay_s", "server_delay_ns"];
+pub(super) const THINK: [&str; 2] = ["think_s", "think_ns"];
+pub(super) const SERVER_DELAY: [&str; 2] = ["server_delay_s", "server_delay_ns"];
 const CLIENT_PATH: [&str; 2] = ["client_delay_s", "client_delay_ns"];
 const SERVER_PATH: [&str; 2] = ["server_path_delay_s", "server_path_delay_ns"];
 const NAMES: Names = Names { all: &[START[0], START[1], REQUEST, RESPONSE, CLASS], wanted: WANTED };
@@ -52,7 +52,7 @@ pub(super) const LATEST: Span = Span::s(365 * 86400);
 /// The most bytes of a request or response: 2^50, which is also the limit for all other transfers in a scenario.
 pub(super) const MOST_BYTES: u64 = 1 << 50;
 /// The most connections of a class, and exchanges of a connection.
-const MOST: u64 = u32::MAX as u64;
+pub(super) const MOST: u64 = u32::MAX as u64;
 
 /// A row as parsed.
 pub(super) enum Row {
@@ -158,7 +158,7 @@ impl When {
     }
 
     /// Returns the time of a row, if it has one.
-    fn read_if_there(&self, cells: &[Cell<'_>]) -> Result<Option<Span>, String> {
+    pub(super) fn read_if_there(&self, cells: &[Cell<'_>]) -> Result<Option<Span>, String> {
         if cells[self.at].is_empty() { Ok(None) } else { self.read(cells).map(Some) }
     }
 }

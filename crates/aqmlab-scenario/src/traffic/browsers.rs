@@ -4,16 +4,17 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use aqmlab_params::{Default, Kind};
-use aqmlab_traffic::{BrowserPlan, Browsers as Users, Count, Distribution, ExchangePlan, Population};
+use aqmlab_traffic::{BrowserPlan, Browsers as Users, Count, Distribution, End, ExchangePlan, Population};
 use aqmlab_units::{Bytes, Instant, Span};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
-use super::fields::{CLASS, SHARE, TCP};
+use super::fields::{CLASS, CLOSES, SHARE, TCP};
 use super::kind::{Carries, Draws, Opens, PageFetches, Part, SESSION, Start, TCP_FLOW, Tcp, TrafficKind};
-use super::reading::Reading;
+use super::reading::{Reading, closes};
 use super::requests::{REQUESTS, exchange_source};
 use super::source::FlowSource;
+use crate::closes::Closes;
 use crate::drawn::{Times, Written};
 use crate::error::Report;
 use crate::field::{Field, Form, Variant, default, required, ruled};
@@ -29,6 +30,8 @@ pub struct Browsers {
     pub plan: Arc<BrowserPlan>,
     /// What the connections carry.
     pub exchanges: Arc<ExchangePlan>,
+    /// The end that closes each connection first.
+    pub closes: Closes,
     /// The endpoints.
     pub tcp: Tcp,
 }
@@ -46,19 +49,23 @@ struct BrowsersForm<'b> {
     plan: &'b BrowserPlan,
     /// Delay at the server, from the last byte of a request to its response.
     server_delay_ns: &'b Distribution,
+    /// The end that closes each connection first; without this key, the end that sends the last data.
+    #[serde(skip_serializing_if = "Closes::is_last_sender")]
+    closes: Closes,
     /// The endpoints' parameters.
     tcp: &'b Tcp,
 }
 
 impl Serialize for Browsers {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Browsers { plan, exchanges, tcp } = self;
+        let Browsers { plan, exchanges, closes, tcp } = self;
         let ExchangePlan { request, response, server_delay, .. } = &**exchanges;
         BrowsersForm {
             request_bytes: request,
             response_bytes: response,
             plan,
             server_delay_ns: server_delay,
+            closes: *closes,
             tcp,
         }
         .serialize(serializer)
@@ -93,6 +100,7 @@ const FIELDS: &[Field] = &[
         Default::Span(Span::ZERO),
         "delay at the server, from the last byte of a request to its response",
     ),
+    CLOSES,
     TCP,
 ];
 
@@ -147,7 +155,7 @@ pub(super) fn read(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<Rea
     let (users, model) = (pass.integer(section, "users"), model_of(pass, section));
     Some(Reading::new(users, move |pass, section| {
         let server_delay = pass.drawn(section, "server_delay");
-        let tcp = pass.tcp(section);
+        let (closes, tcp) = (closes(pass, section), pass.tcp(section));
         let Model { request, response, plan } = model?;
         let exchanges = ExchangePlan {
             request,
@@ -156,7 +164,7 @@ pub(super) fn read(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<Rea
             pause: Distribution::Constant(Span::ZERO),
             server_delay: server_delay?,
         };
-        Some(Browsers { plan: Arc::new(plan), exchanges: Arc::new(exchanges), tcp: tcp? })
+        Some(Browsers { plan: Arc::new(plan), exchanges: Arc::new(exchanges), closes: closes?, tcp: tcp? })
     }))
 }
 
@@ -287,6 +295,10 @@ impl TrafficKind for Browsers {
 
     fn source(&self, start: Start<'_>) -> FlowSource {
         exchange_source(&self.exchanges, start)
+    }
+
+    fn closed_by(&self) -> Option<End> {
+        self.closes.end()
     }
 
     fn vectors_flaw(&self, class: &str) -> Option<String> {

@@ -1,16 +1,19 @@
 //! `bulk`: TCP connections that send a given number of bytes and close, or send forever.
 
-use aqmlab_params::Origin;
-use aqmlab_traffic::Act;
+use std::ops::Not;
+
+use aqmlab_params::{Default, Kind, Origin};
+use aqmlab_traffic::{Act, End, Session, SingleExchange};
 use aqmlab_units::Bytes;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::fields::{CLASS, MANY, TCP};
 use super::kind::{Carries, Part, Start, Tcp, TrafficKind};
-use super::reading::Reading;
+use super::reading::{Reading, closes};
 use super::source::FlowSource;
-use crate::field::{Field, Form, OURS, Variant, ruled};
+use crate::closes::Closes;
+use crate::field::{Field, Form, OURS, Variant, default, ruled};
 use crate::language::TRANSFER;
 use crate::pass::{Pass, Section};
 use crate::tree::{Node, Tree};
@@ -21,6 +24,9 @@ use crate::tree::{Node, Tree};
 pub struct Bulk {
     /// How much each flow sends, if it ever ends.
     pub bytes: Option<Bytes>,
+    /// Whether the server closes a connection first, once all data has arrived.
+    #[serde(skip_serializing_if = "Not::not")]
+    pub server_closes: bool,
     /// The endpoints' parameters.
     pub tcp: Tcp,
 }
@@ -28,8 +34,17 @@ pub struct Bulk {
 /// Transfers have no version, because they are only a list of starts.
 pub(super) const PARTS: &[Part] = &[];
 
-const FIELDS: &[Field] =
-    &[ruled("bytes", Form::OrWord(TRANSFER, "endless"), "\"endless\"", "how much each flow sends"), TCP];
+const FIELDS: &[Field] = &[
+    ruled("bytes", Form::OrWord(TRANSFER, "endless"), "\"endless\"", "how much each flow sends"),
+    default(
+        "closes",
+        Form::One(Kind::Choice(&["client", "server"])),
+        Default::Choice("client"),
+        "the end that closes a connection first: the client, with its last data, or the server, once all data has arrived. \
+         The other end closes after it, and the end that closes first waits in TIME-WAIT",
+    ),
+    TCP,
+];
 
 pub(super) const KIND: Variant = Variant {
     kind: "bulk",
@@ -40,8 +55,16 @@ pub(super) const KIND: Variant = Variant {
 pub(super) fn read(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<Reading<Bulk>> {
     Some(Reading::new(pass.integer(section, "count"), |pass, section| {
         let bytes = bytes(pass, section);
+        let closes = closes(pass, section);
         let tcp = pass.tcp(section)?;
-        Some(Bulk { bytes: bytes?, tcp })
+        let (bytes, server_closes) = (bytes?, closes? == Closes::Server);
+        if server_closes && bytes.is_none() {
+            let message = "the server closes once all data has arrived, but flows without `bytes` send forever; write \
+                           `bytes`, or leave `closes` out";
+            pass.error(&section.at("closes"), &section.sub("closes"), message);
+            return None;
+        }
+        Some(Bulk { bytes, server_closes, tcp })
     }))
 }
 
@@ -62,11 +85,18 @@ fn bytes(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<Option<Bytes>
 
 impl TrafficKind for Bulk {
     fn carries(&self) -> Carries<'_> {
-        Carries::Stream(&self.tcp)
+        if self.server_closes { Carries::Sessions(&self.tcp) } else { Carries::Stream(&self.tcp) }
     }
 
     fn source(&self, _start: Start<'_>) -> FlowSource {
-        FlowSource::Stream(self.bytes.map_or(Act::WriteEndlessly, |bytes| Act::WriteLast(bytes.get())))
+        match self.bytes {
+            Some(bytes) if self.server_closes => {
+                let session = SingleExchange::new(bytes, Bytes::ZERO).closed_by(End::Server);
+                FlowSource::Session(Session::Single(session))
+            }
+            Some(bytes) => FlowSource::Stream(Act::WriteLast(bytes.get())),
+            None => FlowSource::Stream(Act::WriteEndlessly),
+        }
     }
 
     fn completes(&self) -> bool {

@@ -68,6 +68,14 @@ pub(super) const MANY: &[Field] = &[
 
 pub(super) const TCP: Field = ruled("tcp", Form::Tcp, "the profile `rfc`", "the TCP endpoints");
 
+pub(super) const CLOSES: Field = default(
+    "closes",
+    Form::One(Kind::Choice(&["last_sender", "client", "server"])),
+    Default::Choice("last_sender"),
+    "the end that closes a connection first: the end that sends the last data (the server), with that data; or the client, \
+     once that data has arrived. The other end closes after it, and the end that closes first waits in TIME-WAIT",
+);
+
 pub(super) const ALLOW_OVERLOAD: Field = default(
     "allow_overload",
     Form::One(Kind::Flag),

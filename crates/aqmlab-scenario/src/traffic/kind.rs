@@ -5,7 +5,7 @@ use std::fmt;
 
 use aqmlab_params::{Setting, Settings};
 use aqmlab_random::Stream;
-use aqmlab_traffic::{Count, Distribution, Identity, MeanConnection, Population, Starts};
+use aqmlab_traffic::{Count, Distribution, End, Identity, MeanConnection, Population, Starts};
 use aqmlab_transport::Profile;
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -57,6 +57,11 @@ pub trait TrafficKind: fmt::Debug {
     /// If the population determines everything that its connections carry.
     fn source(&self, _start: Start<'_>) -> FlowSource {
         unreachable!("the population determines what its connections carry")
+    }
+
+    /// Returns the end that closes a connection first, if that is not the end that sends the last data.
+    fn closed_by(&self) -> Option<End> {
+        None
     }
 
     /// Returns whether clients send data, and whether servers do.

@@ -22,6 +22,7 @@ mod requests;
 mod schedule;
 mod source;
 mod trace;
+mod users;
 
 use std::ops::Deref;
 
@@ -51,6 +52,7 @@ pub use requests::{Opened, Requests};
 pub use schedule::ScheduledPackets;
 pub use source::{DatagramSource, FlowSource};
 pub use trace::TracedConnections;
+pub use users::ListedPages;
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident: $type:ident in $file:ident,)*) => {
@@ -112,6 +114,8 @@ kinds! {
     /// TCP connections of users with browsers: one page at a time, one request at a time on each
     /// connection
     Browsers: Browsers in browsers,
+    /// TCP connections of users whose pages a file lists
+    Users: ListedPages in users,
     /// a list of TCP connections
     Trace: TracedConnections in trace,
     /// UDP packets at a rate

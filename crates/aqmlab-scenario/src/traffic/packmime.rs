@@ -10,10 +10,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::delays::{DelaysFrom, OwnDelays};
-use super::fields::{ALLOW_OVERLOAD, CLASS, TCP};
+use super::fields::{ALLOW_OVERLOAD, CLASS, CLOSES, TCP};
 use super::kind::{Carries, Draws, Opens, Part, Tcp, TrafficKind, first_start};
-use super::reading::{Reading, per_second};
+use super::reading::{Reading, closes, per_second};
 use super::requests::REQUESTS;
+use crate::closes::Closes;
 use crate::field::{Field, Form, OURS, Variant, default, required, ruled};
 use crate::language::STARTS;
 use crate::pass::{Pass, Section};
@@ -25,6 +26,9 @@ pub struct Packmime {
     /// The users.
     #[serde(flatten)]
     pub cloud: CloudPlan,
+    /// The end that closes each connection first; without this key, the end that sends the last data.
+    #[serde(skip_serializing_if = "Closes::is_last_sender")]
+    pub closes: Closes,
     /// The endpoints' parameters.
     pub tcp: Tcp,
 }
@@ -79,6 +83,7 @@ const FIELDS: &[Field] = &[
         "bytes of the largest response; a response drawn larger than this is drawn again, and all other draws stay the same. \
          ns-2 has no such bound",
     ),
+    CLOSES,
     ALLOW_OVERLOAD,
     TCP,
 ];
@@ -95,8 +100,8 @@ pub(super) fn read(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<Rea
     let mean = End::ALL.into_iter().fold(Span::ZERO, |sum, end| sum + HostDelay::mean(end) * 2);
     let rule = "the path's propagation delay plus the mean of the connections' draws";
     let reading = Reading::new(Some(1), move |pass, section| {
-        let tcp = pass.tcp(section)?;
-        Some(Packmime { cloud: cloud?, tcp })
+        let (closes, tcp) = (closes(pass, section), pass.tcp(section)?);
+        Some(Packmime { cloud: cloud?, closes: closes?, tcp })
     });
     Some(Reading { own_delays: Some((mean, rule)), ..reading })
 }
@@ -138,6 +143,10 @@ impl TrafficKind for Packmime {
             None => model,
         };
         Population::Cloud(Box::new(Cloud::new(model, first_start(&starts))))
+    }
+
+    fn closed_by(&self) -> Option<End> {
+        self.closes.end()
     }
 
     fn mean_connection(&self) -> Option<MeanConnection> {

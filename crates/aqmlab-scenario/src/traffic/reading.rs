@@ -1,8 +1,9 @@
 //! Reading a class of traffic: the part that depends on its kind.
 
-use aqmlab_params::Origin;
+use aqmlab_params::{Origin, Value};
 use aqmlab_units::Span;
 
+use crate::closes::Closes;
 use crate::field::PER_SECOND;
 use crate::pass::{Pass, Section};
 use crate::tree::Tree;
@@ -73,6 +74,16 @@ pub(super) fn per_second(pass: &mut Pass<'_, '_>, section: &Section<'_>, key: &s
     };
     pass.enter(section, key, &format!("{per_second}/s"), Origin::Given);
     Some(per_second)
+}
+
+/// Returns the end that closes a connection first.
+pub(super) fn closes(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<Closes> {
+    Some(match pass.value(section, "closes")? {
+        Value::Choice("client") => Closes::Client,
+        Value::Choice("server") => Closes::Server,
+        Value::Choice("file") => Closes::File,
+        _ => Closes::LastSender,
+    })
 }
 
 /// Returns the name of the file that lists what a class of traffic sends.

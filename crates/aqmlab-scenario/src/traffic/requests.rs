@@ -4,17 +4,18 @@ use std::sync::Arc;
 
 use aqmlab_params::Default;
 use aqmlab_traffic::{
-    Arrivals, Distribution, ExchangePlan, Gaps, MeanConnection, Population, Requests as RequestSession,
+    Arrivals, Distribution, End, ExchangePlan, Gaps, MeanConnection, Population, Requests as RequestSession,
     Session, Users,
 };
 use aqmlab_units::{Instant, Span};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::fields::{ALLOW_OVERLOAD, CLASS, TCP};
+use super::fields::{ALLOW_OVERLOAD, CLASS, CLOSES, TCP};
 use super::kind::{Carries, Draws, Opens, Part, Start, Tcp, TrafficKind, first_start};
-use super::reading::{Reading, per_second};
+use super::reading::{Reading, closes, per_second};
 use super::source::FlowSource;
+use crate::closes::Closes;
 use crate::field::{Field, Form, Variant, default, required, ruled};
 use crate::language::{COUNT, COUNTS, PERIODS, STARTS, TRANSFERS};
 use crate::pass::{Pass, Section};
@@ -29,6 +30,9 @@ pub struct Requests {
     /// What they carry.
     #[serde(flatten)]
     pub exchanges: Arc<ExchangePlan>,
+    /// The end that closes each connection first; without this key, the end that sends the last data.
+    #[serde(skip_serializing_if = "Closes::is_last_sender")]
+    pub closes: Closes,
     /// The endpoints' parameters.
     pub tcp: Tcp,
 }
@@ -94,6 +98,7 @@ const FIELDS: &[Field] = &[
         Default::Span(Span::ZERO),
         "delay at the server, from the last byte of a request to its response",
     ),
+    CLOSES,
     ALLOW_OVERLOAD,
     TCP,
 ];
@@ -111,7 +116,7 @@ pub(super) fn read(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<Rea
         let (request, response) = (pass.drawn(section, "request"), pass.drawn(section, "response"));
         let per_connection = pass.drawn(section, "exchanges");
         let (pause, server_delay) = (pass.drawn(section, "pause"), pass.drawn(section, "server_delay"));
-        let tcp = pass.tcp(section);
+        let (closes, tcp) = (closes(pass, section), pass.tcp(section));
         let exchanges = ExchangePlan {
             request: request?,
             response: response?,
@@ -119,7 +124,7 @@ pub(super) fn read(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<Rea
             pause: pause?,
             server_delay: server_delay?,
         };
-        Some(Requests { opened: opened?, exchanges: Arc::new(exchanges), tcp: tcp? })
+        Some(Requests { opened: opened?, exchanges: Arc::new(exchanges), closes: closes?, tcp: tcp? })
     }))
 }
 
@@ -191,6 +196,10 @@ impl TrafficKind for Requests {
 
     fn source(&self, start: Start<'_>) -> FlowSource {
         exchange_source(&self.exchanges, start)
+    }
+
+    fn closed_by(&self) -> Option<End> {
+        self.closes.end()
     }
 
     fn mean_connection(&self) -> Option<MeanConnection> {

@@ -13,9 +13,10 @@ use super::fields::{CLASS, TCP};
 use super::kind::{Carries, Part, Start, Tcp, TrafficKind};
 use super::reading::{Reading, list_file};
 use super::source::FlowSource;
+use crate::closes::Closes;
 use crate::field::{Field, Form, Variant, default, required, ruled};
 use crate::pass::{Pass, Section};
-use crate::trace::{Closes, OnUnsupported, Trace};
+use crate::trace::{OnUnsupported, Trace};
 
 /// A list of connections; each is a flow.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
@@ -126,12 +127,7 @@ fn trace(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<Arc<Trace>> {
 }
 
 fn closes(pass: &mut Pass<'_, '_>, section: &Section<'_>, trace: &Trace) -> Option<Closes> {
-    let closes = match pass.value(section, "closes")? {
-        Value::Choice("client") => Closes::Client,
-        Value::Choice("server") => Closes::Server,
-        Value::Choice("file") => Closes::File,
-        _ => Closes::LastSender,
-    };
+    let closes = super::reading::closes(pass, section)?;
     if closes == Closes::File && !trace.says_who_closes() {
         let message = format!(
             "the trace `{}` does not say which end closes a connection; write \"client\", \"server\" or \
