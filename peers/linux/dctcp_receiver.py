@@ -2,8 +2,8 @@
 
     python3 dctcp_receiver.py KERNEL CASES DIRECTORY [CASE ...]
 
-This is used as `single_flow.py`, whose network it shares. `vectors/linux-dctcp-receiver/README.md` explains the columns
-of CASES and of the recordings.
+This is used as `single_flow.py`, whose network it shares. `vectors/linux-dctcp-receiver/README.md` explains the
+columns of CASES and of the recordings.
 """
 
 from accurate_ecn import AccurateRun

@@ -6,7 +6,7 @@ use super::reno::Reno;
 use super::window::{Ack, AckReport, Control, Cut, Sign, Window};
 use crate::profile::Profile;
 
-pub(super) const VERSION: u32 = 2;
+pub(super) const VERSION: u32 = 3;
 
 /// Number of steps per unit of alpha, used where DCTCP computes in whole numbers.
 const STEPS: f64 = 1024.0;
@@ -61,7 +61,9 @@ impl Control for Dctcp {
             return;
         }
         self.acked += u64::from(report.bytes);
-        self.marked += if report.marked { u64::from(report.bytes) } else { 0 };
+        // AccECN tells how many of the segments are marked; an echo concerns all that are acknowledged with it.
+        let segments = report.segments.max(1);
+        self.marked += u64::from(report.bytes) * u64::from(report.ce.min(segments)) / u64::from(segments);
         if report.una <= self.window_end {
             return;
         }

@@ -469,6 +469,20 @@ fn dctcp_counts_the_marks_that_are_reported() {
     assert_eq!(b.endpoint.counters().ecn_reductions, 1);
 }
 
+/// RFC 8257, section 3.3: M is the share of marked bytes, and AccECN tells that one of two segments was marked. The
+/// first acknowledgment ends the first observation window, so alpha is 15/16 + M/16.
+///
+/// Rules: 9768 3.2.2.2 DCTCP
+#[test]
+fn dctcp_learns_how_many_segments_of_an_acknowledgment_are_marked() {
+    for (marks, m) in [(1, 0.5), (2, 1.0)] {
+        let mut b = sender(&[("congestion", Value::Choice("dctcp")), iw(8)]);
+        ack_with(&mut b, 2, 5 + marks);
+        let alpha = 15.0 / 16.0 + m / 16.0;
+        assert_eq!(b.endpoint.cwnd(), 8.0 * (1.0 - alpha / 2.0), "{marks}");
+    }
+}
+
 /// The receiver of DCTCP acknowledges each change separately (RFC 8257, 3.2); with AccECN, the counter says the same
 /// without a second acknowledgment.
 ///
