@@ -15,8 +15,6 @@ use alloc::boxed::Box;
 
 use aqmlab_units::{Instant, Span};
 
-use samples::Reported;
-
 use super::{Endpoint, SELECTIVE};
 use crate::congestion::AckReport;
 use crate::profile::{Profile, RttArithmetic};
@@ -164,7 +162,7 @@ impl Endpoint {
             self.unsettled = !self.tracking().is_settled();
         }
         if let Some(before) = before {
-            self.take_sample(now, Reported::from(&news), before, profile);
+            self.take_sample(now, (&news).into(), before, profile);
         }
         if self.fin_is_acked() {
             self.enter(now, self.state.fin_acked(), profile);
