@@ -46,6 +46,7 @@ install:         ## .venv with aqmlab built and installed
 docs: install    ## rewrite the generated parts of the documentation: tables, printed texts, figures
 	@UPDATE_SNAPSHOTS=1 cargo test -q -p aqmlab-qdisc -p aqmlab-scenario --test chapters --test reference
 	@$(BIN)/python tools/pages.py
+	@$(BIN)/python tools/which_aqm.py
 	@$(BIN)/python tools/outputs.py
 
 site:            ## the documentation as a searchable site in target/site/html
