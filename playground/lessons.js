@@ -1,13 +1,13 @@
 // Lessons: knobs, what to look at, a question, and the answer, which is folded away.
 
 const { element } = globalThis.aqmlab;
-// A file of words per language; add a language by adding its file and its name here.
-const LANGUAGES = ["en"];
+// A file of words per language; add a language by adding its file and its line here.
+const LANGUAGES = { en: new URL("./lessons/en.json", import.meta.url) };
 
 export async function loadLessons() {
   const wanted = navigator.languages.map((language) => language.slice(0, 2));
-  const language = wanted.find((name) => LANGUAGES.includes(name)) ?? LANGUAGES[0];
-  const answer = await fetch(new URL(`./lessons/${language}.json`, import.meta.url));
+  const language = wanted.find((name) => name in LANGUAGES) ?? "en";
+  const answer = await fetch(LANGUAGES[language]);
   if (!answer.ok) throw new Error(`the lessons could not be loaded: ${answer.status}`);
   return { language, ...(await answer.json()) };
 }

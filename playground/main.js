@@ -113,7 +113,9 @@ async function restart(replay, chosen) {
   });
   draw(true);
   told();
-  history.replaceState(null, "", `#${await scenarios.toFragment(settings)}`);
+  const fragment = `#${await scenarios.toFragment(settings)}`;
+  // A page within a notebook has no address of its own, and some browsers refuse to change it.
+  if (location.protocol !== "about:") history.replaceState(null, "", fragment);
   if (player.wanted) player.play();
 }
 
@@ -313,7 +315,9 @@ function listen() {
 }
 
 async function fromAddress() {
-  const wrong = take(await scenarios.fromFragment(catalogue, location.hash.slice(1)));
+  // A page in one file may contain the settings with which it begins.
+  const given = document.querySelector('meta[name="settings"]')?.content ?? "";
+  const wrong = take(await scenarios.fromFragment(catalogue, location.hash.slice(1) || given));
   showLesson(at("lesson"), lessons, settings.lesson, chooseLesson);
   at("lessons").value = lessons.lessons.some(({ name }) => name === settings.lesson) ? settings.lesson : "";
   await begin({ play: false });

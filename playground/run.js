@@ -25,7 +25,8 @@ export class Run {
 
   static async begin() {
     const run = new Run();
-    await run.#call("load", { bytes: await engineBytes() });
+    const { problems } = await run.#call("load", { bytes: await engineBytes() });
+    if (problems) throw new Error(problems[0].message);
     return run;
   }
 

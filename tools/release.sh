@@ -41,6 +41,12 @@ make_sdist() {
     rm -rf "$source"
     mkdir -p "$source"
     tar xzf "$out/aqmlab-$version.tar.gz" -C "$source" --strip-components=1
+    # Wheels contain the page, which is built; without the compiler's target, they lack it.
+    if make --silent playground >/dev/null; then
+        cp python/aqmlab/playground.html "$source/python/aqmlab/"
+    else
+        skip "the playground in wheels: the compiler lacks the target wasm32-unknown-unknown"
+    fi
 }
 
 build() { # TARGET FOLDER: builds from the sdist, which proves that the sdist is complete

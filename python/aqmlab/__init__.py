@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from aqmlab.metrics.scope import Scope
     from aqmlab.papers.citation import cite
     from aqmlab.paths import compare, load
+    from aqmlab.playground_page import Playground, playground
     from aqmlab.rate_traces import RateTrace, trace_import
     from aqmlab.recordings.faithfulness import verdicts
     from aqmlab.recordings.recording import Run
@@ -81,6 +82,7 @@ __all__ = [
     "Estimate",
     "Executed",
     "HostError",
+    "Playground",
     "RateTrace",
     "RecordingError",
     "Results",
@@ -115,6 +117,7 @@ __all__ = [
     "metric_list",
     "metric_show",
     "new",
+    "playground",
     "plot",
     "plot_law",
     "query",
@@ -152,6 +155,7 @@ _NAMES = {
     "aqmlab.execution": ("Executed", "execute", "route"),
     "aqmlab.experiment": ("run", "run_both"),
     "aqmlab.exports": ("export",),
+    "aqmlab.playground_page": ("Playground", "playground"),
     "aqmlab.rate_traces": ("RateTrace", "trace_import"),
     "aqmlab.recordings.faithfulness": ("verdicts",),
     "aqmlab.recordings.recording": ("Run",),

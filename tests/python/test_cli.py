@@ -336,11 +336,13 @@ def test_options_have_the_same_names_in_every_command():
         "cite",
         "schema",
         "trace-import",
+        "playground",
     }
     of_aqm = {"aqm list", "aqm show", "aqm tc"}
     assert {name for name, known in flags.items() if "-q" not in known} == answers | of_aqm
     # These write a file, print text in a format of its own, or leave stdout to a program.
     without = {"new", "export", "vectors", "plot recording", "plot law", "cite", "schema", "exec", "shell"}
+    without |= {"playground"}
     assert {name for name, known in flags.items() if "--json" not in known} == without
 
 

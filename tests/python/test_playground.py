@@ -502,3 +502,70 @@ def test_axe_finds_nothing_serious(axe, fragment, scheme, open_page):
     found = page.evaluate("async () => (await axe.run()).violations")
     grave = [f for f in found if f["impact"] in ("serious", "critical")]
     assert [(f["id"], [node["html"] for node in f["nodes"]][:3]) for f in grave] == []
+
+
+@pytest.fixture
+def whole(address, chromium, tmp_path):
+    """Opens a file without a server; it may fetch nothing, not even its own files."""
+    assert address
+    pages, said, fetched = [], [], []
+
+    def opened(text, *, within=None):
+        file = tmp_path / "page.html"
+        file.write_text(text, encoding="utf-8")
+        page = chromium.new_page()
+        pages.append(page)
+        page.set_default_timeout(60_000)
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("request", lambda request: fetched.append(request.url))
+        page.goto(file.as_uri())
+        inside = page.frame_locator(within) if within else page
+        inside.locator("body[data-ready]").wait_for()
+        return inside
+
+    yield opened
+    for page in pages:
+        page.close()
+    assert said == []
+    assert [url for url in fetched if not url.startswith(("file:", "blob:", "about:"))] == []
+
+
+def test_one_file_runs_a_scenario_without_a_server(whole):
+    scenario = ROOT / "scenarios/lockout.toml"
+    page = whole(aqmlab.playground(scenario).html)
+    assert page.locator("#arm-1").input_value() == "DropTail"
+    page.locator("#as-toml").click()
+    assert page.locator("#shown-text").input_value() == scenario.read_text(encoding="utf-8")
+    page.locator("#shown-close").click()
+    run_to_end(page)
+    assert problems(page) == ""
+    page.locator(".digests").nth(1).wait_for()
+
+
+def test_a_notebook_shows_the_page_in_a_frame(whole):
+    cell = aqmlab.playground()._repr_html_()
+    page = whole(f"<!doctype html><meta charset=utf-8>{cell}", within="iframe")
+    page.locator("#lessons").select_option("game")
+    page.locator("#lesson h2").filter(has_text="10. ").wait_for()
+    page.locator("#play").click()
+    page.locator("#clock").filter(has_text=re.compile(r"^[1-9]")).wait_for()
+    assert problems(page) == ""
+
+
+def test_what_the_page_cannot_begin_with_is_refused(aqmlab_cli, tmp_path, address):
+    assert address
+    long = (ROOT / "scenarios/demo.toml").read_text(encoding="utf-8") + "#" * 100_000
+    for name, text, word in [
+        ("long.toml", long, "at most 100000"),
+        ("wrong.toml", "duration = 1", "duration"),
+    ]:
+        file = tmp_path / name
+        file.write_text(text, encoding="utf-8")
+        ended = aqmlab_cli("playground", file, "-o", tmp_path / "page.html")
+        assert ended.returncode == 2
+        assert word in ended.stderr
+    assert not (tmp_path / "page.html").exists()
+    ended = aqmlab_cli("playground", "-o", tmp_path / "none" / "page.html")
+    assert ended.returncode == 3
+    assert "cannot write" in ended.stderr

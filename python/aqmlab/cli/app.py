@@ -43,6 +43,7 @@ _COMMANDS = {
     "schema": "show",
     "aqm": "aqm",
     "plot": "plot",
+    "playground": "playground",
     "paper": "paper",
 }
 """The module of each command, or group of commands, in the order in which they are listed."""
