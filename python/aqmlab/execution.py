@@ -53,6 +53,7 @@ def execute(  # noqa: PLR0913 (keyword arguments)
     port: int | None = None,
     rtt: str | None = None,
     results: str | None = None,
+    uplink: bool = False,
     arm: str | None = None,
     seed: int | None = None,
     longest: str = LONGEST,
@@ -89,6 +90,9 @@ def execute(  # noqa: PLR0913 (keyword arguments)
         The form of the results that the program writes to ``AQMLAB_METRICS`` or into files, whose values
         become metrics ``program_NAME``: ``"iperf3"``, ``"qlog"``, ...; by default an object of numbers by
         name.
+    uplink
+        Whether the program reaches the networks of this machine, through the scenario's network: the kernel
+        of the servers' host answers for every address, and passes bytes on.
     arm
         The arm of the scenario; needed if there are several.
     seed
@@ -119,7 +123,14 @@ def execute(  # noqa: PLR0913 (keyword arguments)
     if isinstance(command, str) or not command:
         raise UsageError("the command is a list: the program and its arguments, at least the program")
     text = with_program(
-        scenario, command, server=server, port=port, rtt=rtt, results=results, longest=longest
+        scenario,
+        command,
+        server=server,
+        port=port,
+        rtt=rtt,
+        results=results,
+        uplink=uplink,
+        longest=longest,
     )
     arms = resolve(text)["arms"]
     _only_arm(arms, arm)
@@ -228,6 +239,7 @@ def with_program(  # noqa: PLR0913 (keyword arguments)
     port: int | None = None,
     rtt: str | None = None,
     results: str | None = None,
+    uplink: bool = False,
     longest: str = LONGEST,
 ) -> Text:
     """Return a scenario with a class of traffic for a program, at whose end the run ends.
@@ -236,7 +248,7 @@ def with_program(  # noqa: PLR0913 (keyword arguments)
     """
     program: dict[str, Any] = {"kind": "program", "client": list(command), "ends_run": True}
     program |= {"server": list(server)} if server else {}
-    given = {"port": port, "rtt": rtt, "results": results}
+    given = {"port": port, "rtt": rtt, "results": results, "uplink": uplink or None}
     program |= {key: value for key, value in given.items() if value is not None}
     return _with_class(scenario, program, longest)
 

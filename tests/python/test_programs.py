@@ -7,6 +7,8 @@ import os
 import random
 import shutil
 import signal
+import socket
+import subprocess
 import sys
 import time
 from contextlib import suppress
@@ -19,7 +21,7 @@ import aqmlab
 from aqmlab.execution import with_program
 from aqmlab.recordings.recording import load_run
 from living import FAITHFUL, NOT_FAITHFUL, begin_aqmlab, interfaces, run_aqmlab, the_router_of
-from remains import all_namespaces, began, family, namespaces_of, wait_until
+from remains import Machine, all_namespaces, began, family, namespaces_of, wait_until
 
 NETWORK = {
     "title": "A queue for programs",
@@ -337,3 +339,91 @@ def test_the_arm_must_be_chosen(aqmlab_cli, tmp_path):
     ended = aqmlab_cli("exec", file, "--", sys.executable, "-c", "")
     assert ended.returncode == 2
     assert "choose one with `--arm`: `a`, `b`" in ended.stderr
+
+
+UPLINK_SERVER = """
+import socket, threading
+answers = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+answers.bind(("", 0))
+listening = socket.create_server(("", 0))
+print(listening.getsockname()[1], answers.getsockname()[1], flush=True)
+def echo():
+    while True:
+        data, sender = answers.recvfrom(2000)
+        answers.sendto(data[::-1], sender)
+threading.Thread(target=echo, daemon=True).start()
+while True:
+    connection, _ = listening.accept()
+    asked = connection.recv(100)
+    connection.sendall(asked[::-1] * 20_000)
+    connection.close()
+"""
+UPLINK_CLIENT = """
+import pathlib, socket, sys
+host, tcp, udp = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+with socket.create_connection((host, tcp), timeout=30) as connection:
+    connection.sendall(b"abcdefghij")
+    connection.shutdown(socket.SHUT_WR)
+    got = b""
+    while data := connection.recv(65536):
+        got += data
+assert got == b"jihgfedcba" * 20_000, len(got)
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
+    datagrams.settimeout(5)
+    datagrams.connect((host, udp))
+    for word in (b"one", b"two"):
+        datagrams.send(word)
+        assert datagrams.recv(100) == word[::-1]
+closed = socket.socket()
+closed.bind(("", 0))
+try:
+    with socket.create_connection((host, 1), timeout=30) as connection:
+        refused = connection.recv(1) == b""
+except ConnectionError:
+    refused = True
+names = [socket.gethostbyname(name) for name in ("client", "server")]
+resolver = [line for line in pathlib.Path("/etc/resolv.conf").read_text().splitlines() if line]
+print(len(got), refused, *names, resolver, len(list(pathlib.Path("/proc").glob("[0-9]*"))))
+"""
+
+
+def own_address():
+    """An address of this machine that a packet from another host could have as its destination."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+        except OSError:
+            pytest.skip("this machine has no route")
+        return probe.getsockname()[0]
+
+
+@pytest.mark.parametrize("user", ["ordinary user", "root"], indirect=True)
+def test_an_uplink_reaches_servers_of_this_machine(user, live_folder):
+    """The server runs outside of the scenario's network; what it sends crosses the queue. Without an uplink,
+    it is out of reach."""
+    scenario(live_folder)
+    fetch = script(live_folder, "fetch.py", UPLINK_CLIENT)
+    before, host = Machine.now(), own_address()
+    server = subprocess.Popen([sys.executable, "-c", UPLINK_SERVER], stdout=subprocess.PIPE, text=True)
+    try:
+        ports = server.stdout.readline().split()
+        words = ["exec", "queue.toml", "--no-report", "-o", "out", "--rtt", "20ms"]
+        command = ["/usr/bin/python3", fetch, host, *ports]
+        ended = run_aqmlab(user, *words, "--uplink", "--", *command, cwd=live_folder)
+        alone = run_aqmlab(user, *words[:-3], "none", "--", *command, cwd=live_folder)
+    finally:
+        server.kill()
+        server.communicate()
+    assert ended.returncode == 0, ended.stderr
+    told = "200000 True 198.18.0.1 198.19.0.1 ['nameserver 198.19.0.1'] "
+    assert ended.stdout.startswith(told), ended.stdout
+    # The program, and the first process of its namespace.
+    assert int(ended.stdout.split()[-1]) <= 3
+    run = only_run(live_folder / "out")
+    found = {(row["protocol"], row["server"], row["server_port"]): row for row in flows_of(run)}
+    assert found["tcp", host, int(ports[0])]["to_client_new_bytes"] == 200_000
+    assert found["udp", host, int(ports[1])]["to_client_new_bytes"] == 2 * (3 + 28)
+    assert not list((run.path / "programs").glob(".*")), "files for programs are gone"
+    assert alone.returncode != 0
+    assert "timed out" in alone.stderr or "No route" in alone.stderr or "refused" in alone.stderr
+    assert Machine.now() == before

@@ -80,6 +80,20 @@ impl Addresses {
         }
     }
 
+    /// Returns the prefix of all addresses of a host, and its length.
+    pub fn prefix(self, host: HostId) -> (IpAddr, u8) {
+        match self.of(host) {
+            IpAddr::V4(first) => {
+                let [a, b, c, _] = first.octets();
+                (Ipv4Addr::new(a, b, c, 0).into(), 24)
+            }
+            IpAddr::V6(first) => {
+                let [a, b, c, d, ..] = first.segments();
+                (Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into(), 64)
+            }
+        }
+    }
+
     /// Returns all addresses of a host whose class has `client_ports` client ports.
     pub fn all(self, host: HostId, client_ports: u32) -> impl Iterator<Item = IpAddr> {
         let count = match host.side {
@@ -153,6 +167,10 @@ mod tests {
         assert_eq!(host(255, End::Server, IpVersion::V4), "198.19.255.1");
         assert_eq!(host(0, End::Client, IpVersion::V6), "2001:2::1");
         assert_eq!(host(16, End::Server, IpVersion::V6), "2001:2:1:10::1");
+        let of = HostId { class: 16, side: End::Client };
+        assert_eq!(Addresses(IpVersion::V4).prefix(of), ([198, 18, 16, 0].into(), 24));
+        let network = "2001:2:0:10::".parse().expect("an address");
+        assert_eq!(Addresses(IpVersion::V6).prefix(of), (network, 64));
     }
 
     #[test]

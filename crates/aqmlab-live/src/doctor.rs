@@ -292,7 +292,7 @@ const DEVICE: &str = "aqmlab0";
 /// Creates the parts of a live run's host once, and keeps them until the process ends.
 fn network() -> Vec<Finding> {
     let is_root = rustix::process::geteuid().is_root();
-    if let Err(error) = leave_host_namespace().and_then(|()| Namespace::new()) {
+    if let Err(error) = leave_host_namespace(Namespace::current).and_then(|_| Namespace::new()) {
         return vec![Finding::refused(NAMESPACES, error)];
     }
     let how = if is_root { "allowed, as root" } else { "allowed, as an ordinary user" };

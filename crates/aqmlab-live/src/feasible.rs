@@ -13,6 +13,8 @@ use crate::router::client_ports;
 /// Descriptors that a class needs in addition to those of its flows: two namespaces, two devices,
 /// and a server.
 const PER_CLASS: u64 = 5;
+/// Descriptors that a flow over an uplink needs: both ends, and the socket that accepts it.
+const PER_UPLINK: u64 = 4;
 /// Descriptors for everything else: standard input and output, libraries, epoll instances, a recording's
 /// files.
 const OTHERS: u64 = 64;
@@ -33,7 +35,8 @@ pub fn check(plan: &Plan) -> Result<(), LiveError> {
     check_dialogues(plan)?;
     client_ports(plan)?;
     check_access(plan)?;
-    allow_descriptors(descriptors(plan) + 2 * open_connections::expected(plan))?;
+    let uplinks: u64 = plan.classes.iter().filter(|class| class.has_uplink()).map(|class| class.count).sum();
+    allow_descriptors(descriptors(plan) + 2 * open_connections::expected(plan) + PER_UPLINK * uplinks)?;
     open_connections::check_memory(plan, Machine::this().available_memory())
 }
 

@@ -5,12 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
+use aqmlab_network::End;
 use aqmlab_qdisc::{Registry, Stamped};
 use aqmlab_recording::StoppedBy;
 use aqmlab_recording::capture::PortCapture;
-use aqmlab_scenario::{Plan, Traffic, Wait};
+use aqmlab_scenario::{ClassPlan, Plan, Traffic, Wait};
 use aqmlab_units::{Instant, Span};
 
+use crate::addresses::HostId;
 use crate::busiest::at_the_busiest;
 use crate::calibration::Calibration;
 use crate::capture;
@@ -19,7 +21,7 @@ use crate::error::LiveError;
 use crate::faithfulness::TimeScales;
 use crate::feasible;
 use crate::frame::LiveFrame;
-use crate::host::{self, Attached, Hosts, ProgramSetup, Programs};
+use crate::host::{self, Attached, Hosts, Outside, ProgramSetup, Programs, Uplinks};
 use crate::machine;
 use crate::outcome::{LiveRun, Ran};
 use crate::priority;
@@ -180,13 +182,20 @@ fn run_live(
     let total = plan.stop.at;
     progress(&RunProgress { phase: Phase::Begin, done: Span::ZERO, total, lateness_max: Span::ZERO });
     let wires = host::open_wires(plan)?;
-    host::leave_host_namespace()?;
+    let has_uplink = plan.classes.iter().any(ClassPlan::has_uplink);
+    let outside = host::leave_host_namespace(|| has_uplink.then(Outside::begin).transpose())?;
     let mut calibration = Calibration::measure(plan.live.offload)?;
     let (hosts, devices) = host::set_up(plan, wires)?;
     let largest = hosts.stacks.iter().map(|stack| stack.mtu as usize).collect();
     let busiest = &*at_the_busiest(plan, seed);
     let budget = FrameBudget::of(busiest, largest)?;
     let mut router = Router::new(plan, seed, registry, &budget)?;
+    let mut uplinks = Uplinks::default();
+    for (class, _) in plan.classes.iter().enumerate().filter(|(_, class)| class.has_uplink()) {
+        let id = HostId { class, side: End::Server };
+        let (server, own) = (&hosts.of(id).namespace, hosts.addresses.of(id));
+        uplinks.add(server, own, outside.as_ref().expect("there is an uplink"), router.hear(class))?;
+    }
     let gather = TimeScales::of(busiest, router.least_round_trip()).limit().0.div(SHARE);
     if let Some(capacity) = &mut calibration.capacity {
         capacity.gather = gather;
@@ -226,6 +235,7 @@ fn run_live(
     };
     let (data_plane, mut traffic) = run.run(router, devices, progress)?;
     let programs = programs.map_or(Ok(Vec::new()), Programs::finish)?;
+    drop(uplinks);
     let DataPlaneOutcome { router: record, report, devices } = data_plane;
     let counters = hosts.counters(&devices)?;
     let kernels = host::look_at_queues(kernels, &hosts.home)?;

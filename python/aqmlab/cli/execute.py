@@ -53,6 +53,12 @@ Form = Annotated[
         " netperf; or into files: flent, qlog.",
     ),
 ]
+Uplink = Annotated[
+    bool,
+    typer.Option(
+        "--uplink", help="Let the program reach this machine's networks, through the scenario's network."
+    ),
+]
 Longest = Annotated[str, typer.Option("--for", metavar="TIME", help="End the run after this time.")]
 
 
@@ -68,6 +74,7 @@ def exec_(
     port: Port = None,
     rtt: Rtt = None,
     results: Form = None,
+    uplink: Uplink = False,
     arm: Arm = None,
     seed: Seed = None,
     longest: Longest = "1h",
@@ -95,6 +102,7 @@ def exec_(
         "port": port,
         "rtt": rtt,
         "results": results,
+        "uplink": uplink,
         "arm": arm,
         "seed": seed,
         "longest": longest,
@@ -109,6 +117,7 @@ def shell(
     port: Port = None,
     rtt: Rtt = None,
     results: Form = None,
+    uplink: Uplink = False,
     arm: Arm = None,
     seed: Seed = None,
     longest: Longest = "1h",
@@ -132,6 +141,7 @@ def shell(
         "port": port,
         "rtt": rtt,
         "results": results,
+        "uplink": uplink,
         "arm": arm,
         "seed": seed,
         "longest": longest,

@@ -9,6 +9,8 @@ use aqmlab_units::Bytes;
 
 use super::headers::Headers;
 use crate::addresses::HostId;
+#[cfg(target_os = "linux")]
+use crate::sys::Unforked;
 
 /// A packet in the router. Marks are kept here and written into the packet's octets when it leaves.
 #[derive(Debug)]
@@ -181,6 +183,9 @@ pub type LinkHeader = [u8; 14];
 /// Slots of equal length, in one block of memory that is touched before the first frame arrives.
 #[derive(Debug)]
 pub struct FramePool {
+    // Programs are forked during the run; it is dropped before the memory.
+    #[cfg(target_os = "linux")]
+    _unforked: Unforked,
     octets: Box<[u8]>,
     /// The link header of the frame in each slot.
     links: Box<[LinkHeader]>,
@@ -202,8 +207,11 @@ impl FramePool {
     /// If there are 2^32 slots or more.
     pub fn new(slots: usize, slot_len: usize) -> Self {
         let count = u32::try_from(slots).expect("fewer than 2^32 slots");
+        let mut octets = vec![FRESH; slots * slot_len].into_boxed_slice();
         FramePool {
-            octets: vec![FRESH; slots * slot_len].into_boxed_slice(),
+            #[cfg(target_os = "linux")]
+            _unforked: Unforked::new(&mut octets),
+            octets,
             links: vec![[FRESH; 14]; slots].into_boxed_slice(),
             slot_len,
             free: (0..count).rev().collect(),

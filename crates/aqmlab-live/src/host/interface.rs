@@ -72,6 +72,20 @@ pub fn make(
     Ok(tun)
 }
 
+/// Makes the calling thread's namespace, which has the interface, the owner of all addresses but those of the
+/// `clients`.
+///
+/// # Errors
+/// If the machine refuses a necessary operation.
+pub fn own_all_addresses(clients: (IpAddr, u8), metrics: &Metrics) -> Result<(), LiveError> {
+    let mut netlink = Netlink::open().map_err(LiveError::io("open", "a netlink socket"))?;
+    let index = netlink.index_of(NAME).map_err(LiveError::io("find", NAME))?;
+    let version = if clients.0.is_ipv4() { IpVersion::V4 } else { IpVersion::V6 };
+    let requests =
+        [Request::add_exception(index, clients, metrics), Request::own_all_addresses(LOOPBACK, version)];
+    requests.iter().try_for_each(|request| netlink.ask(request)).map_err(LiveError::io("route to", NAME))
+}
+
 /// Creates an interface without an address in the namespace of the calling thread, and brings it up.
 ///
 /// # Errors

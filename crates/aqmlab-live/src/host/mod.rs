@@ -14,6 +14,7 @@ mod programs;
 pub(crate) mod refusal;
 mod setup;
 mod stack;
+mod uplink;
 mod wire;
 
 pub use counters::Counters;
@@ -24,4 +25,5 @@ pub use programs::{ProgramSetup, Programs, Terminal};
 pub use refusal::{descriptors as descriptors_refused, thread as no_thread, too_few_descriptors};
 pub use setup::{Host, Hosts, set_up};
 pub use stack::{Datagrams, Stack, TcpSockets};
+pub use uplink::{Outside, Uplinks};
 pub use wire::{Attached, Wire, Wires, open_wires};

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use rustix::thread::{CapabilitySet, LinkNameSpaceType, capabilities, move_into_link_name_space};
 use serde_json::Value;
 
 use super::refusal::{self, Policy};
@@ -60,25 +60,25 @@ impl Namespace {
 }
 
 /// Moves the process from its initial network namespace into a new, empty one. If the process lacks the
-/// privilege, it also enters a user namespace in which it is root.
+/// privilege, it also enters a user namespace in which it is root. A thread that `before` starts stays in the initial
+/// network namespace, with the privileges that the process then has.
 ///
 /// # Errors
 /// If the machine refuses a necessary operation. The error names a remedy.
-pub fn leave_host_namespace() -> Result<(), LiveError> {
-    match sys::unshare_net() {
-        Ok(()) => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            become_root_of_a_namespace().map_err(|error| refusal::namespaces(&error, Policy::of_machine()))
-        }
-        Err(error) => Err(refusal::network_namespaces(&error, Policy::of_machine())),
+pub fn leave_host_namespace<T>(before: impl FnOnce() -> Result<T, LiveError>) -> Result<T, LiveError> {
+    if !capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_ADMIN)) {
+        become_root_of_a_namespace().map_err(|error| refusal::namespaces(&error, Policy::of_machine()))?;
     }
+    let begun = before()?;
+    sys::unshare_net().map_err(|error| refusal::network_namespaces(&error, Policy::of_machine()))?;
+    Ok(begun)
 }
 
-/// Moves the process into new user and network namespaces. See user_namespaces(7): ordinary users may map
+/// Moves the process into a new user namespace. See user_namespaces(7): ordinary users may map
 /// only their own user and group, and must first give up the right to set groups.
 fn become_root_of_a_namespace() -> io::Result<()> {
     let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
-    sys::unshare_user_and_net()?;
+    sys::unshare_user()?;
     fs::write("/proc/self/setgroups", "deny")?;
     fs::write("/proc/self/uid_map", format!("0 {user} 1"))?;
     fs::write("/proc/self/gid_map", format!("0 {group} 1"))

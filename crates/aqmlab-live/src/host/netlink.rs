@@ -212,15 +212,41 @@ impl Request {
 
     /// Returns a request to route all packets through an interface.
     pub fn add_default_route(index: u32, version: IpVersion, metrics: &Metrics) -> Self {
+        Request::route(index, version, None, [libc::RT_TABLE_MAIN, libc::RTN_UNICAST], metrics)
+    }
+
+    /// Returns a request to treat all addresses as the namespace's own, except those for which there is a longer
+    /// prefix in the same table, see [`Request::add_exception`]. `index` is that of the loopback interface.
+    pub fn own_all_addresses(index: u32, version: IpVersion) -> Self {
+        Request::route(index, version, None, [libc::RT_TABLE_LOCAL, libc::RTN_LOCAL], &Metrics::default())
+    }
+
+    /// Returns a request to route this prefix through an interface before anything is treated as the namespace's own.
+    pub fn add_exception(index: u32, prefix: (IpAddr, u8), metrics: &Metrics) -> Self {
+        let version = if prefix.0.is_ipv4() { IpVersion::V4 } else { IpVersion::V6 };
+        Request::route(index, version, Some(prefix), [libc::RT_TABLE_LOCAL, libc::RTN_UNICAST], metrics)
+    }
+
+    fn route(
+        index: u32,
+        version: IpVersion,
+        prefix: Option<(IpAddr, u8)>,
+        [table, kind]: [u8; 2],
+        metrics: &Metrics,
+    ) -> Self {
         let mut request = Request::new(libc::RTM_NEWROUTE, libc::NLM_F_CREATE | libc::NLM_F_EXCL);
         let (family, scope) = match version {
+            IpVersion::V4 if kind == libc::RTN_LOCAL => (libc::AF_INET, libc::RT_SCOPE_HOST),
             IpVersion::V4 => (libc::AF_INET, libc::RT_SCOPE_LINK),
             IpVersion::V6 => (libc::AF_INET6, libc::RT_SCOPE_UNIVERSE),
         };
         // struct rtmsg: family, lengths of destination and source, TOS, table, protocol, scope, type, flags
-        request.fixed(&[family as u8, 0, 0, 0, libc::RT_TABLE_MAIN]);
-        request.fixed(&[libc::RTPROT_STATIC, scope, libc::RTN_UNICAST]);
+        request.fixed(&[family as u8, prefix.map_or(0, |(_, length)| length), 0, 0, table]);
+        request.fixed(&[libc::RTPROT_STATIC, scope, kind]);
         request.fixed(&[0; 4]);
+        if let Some((address, _)) = prefix {
+            request.attribute(libc::RTA_DST, &octets(address));
+        }
         request.attribute(libc::RTA_OIF, &index.to_ne_bytes());
         let metrics = metrics.attributes();
         if !metrics.is_empty() {
@@ -322,7 +348,7 @@ mod tests {
     use netlink_packet_route::RouteNetlinkMessage;
     use netlink_packet_route::address::AddressAttribute;
     use netlink_packet_route::link::{LinkAttribute, LinkFlags};
-    use netlink_packet_route::route::{RouteAttribute, RouteMetric, RouteScope};
+    use netlink_packet_route::route::{RouteAddress, RouteAttribute, RouteMetric, RouteScope, RouteType};
     use netlink_packet_route::tc::TcAttribute;
 
     /// Reads a request independently of the code that wrote it.
@@ -416,6 +442,22 @@ mod tests {
         let plain = read(&Request::add_default_route(9, IpVersion::V6, &Metrics::default()));
         let RouteNetlinkMessage::NewRoute(message) = plain else { panic!() };
         assert_eq!(message.attributes, [RouteAttribute::Oif(9)]);
+    }
+
+    #[test]
+    fn all_addresses_but_those_of_a_prefix_are_the_namespaces_own() {
+        let RouteNetlinkMessage::NewRoute(all) = read(&Request::own_all_addresses(1, IpVersion::V4)) else {
+            panic!()
+        };
+        assert_eq!((all.header.table, all.header.kind), (libc::RT_TABLE_LOCAL, RouteType::Local));
+        assert_eq!((all.header.destination_prefix_length, all.header.scope), (0, RouteScope::Host));
+        let prefix = ([198, 18, 3, 0].into(), 24);
+        let request = read(&Request::add_exception(9, prefix, &Metrics::default()));
+        let RouteNetlinkMessage::NewRoute(but) = request else { panic!() };
+        assert_eq!((but.header.table, but.header.kind), (libc::RT_TABLE_LOCAL, RouteType::Unicast));
+        assert_eq!((but.header.destination_prefix_length, but.header.scope), (24, RouteScope::Link));
+        let network = RouteAddress::Inet([198, 18, 3, 0].into());
+        assert_eq!(but.attributes, [RouteAttribute::Destination(network), RouteAttribute::Oif(9)]);
     }
 
     #[test]

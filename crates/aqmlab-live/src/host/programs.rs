@@ -4,8 +4,11 @@
 //! wait: when it ends, the kernel kills every other process in the namespace, daemons included. It ends with this
 //! process, however this process ends, so a run leaves no program behind.
 
+use std::ffi::{CString, OsStr};
 use std::fs::{self, File};
-use std::os::fd::OwnedFd;
+use std::net::IpAddr;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -19,6 +22,7 @@ use aqmlab_network::End;
 use aqmlab_recording::live::ProgramReport;
 use aqmlab_scenario::{Plan, Program, Ready, Traffic};
 use aqmlab_units::Instant;
+use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use super::namespace::Namespace;
@@ -51,8 +55,12 @@ pub struct Terminal {
 
 /// How often the programs are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
-/// The descriptor with which a program can enter the servers' network namespace.
-const SERVER_NAMESPACE: i32 = 100;
+/// Descriptors below this number are left to scripts, which choose theirs freely. A program can enter the servers'
+/// network namespace with one above.
+const FIRST_DESCRIPTOR: i32 = 100;
+/// Files of the run's directory, while it lasts, that are in the places of the machine's in the view of programs.
+const HOSTS: &str = ".hosts";
+const RESOLVER: &str = ".resolv.conf";
 
 /// The programs of a run.
 #[derive(Debug)]
@@ -172,6 +180,10 @@ struct Job {
     port: u16,
     client: Namespace,
     server: Namespace,
+    /// What programs inherit of the servers' namespace.
+    entrance: OwnedFd,
+    /// Files in the places of others, for the clients and for the servers.
+    files: [Vec<[CString; 2]>; 2],
     /// Environment of the programs.
     environment: Vec<(&'static str, String)>,
     client_command: Vec<String>,
@@ -203,6 +215,10 @@ impl Job {
         let mut starts: Vec<_> =
             of.starts(seed).into_iter().filter(|(_, client)| u64::from(*client) < program.clients).collect();
         starts.sort_unstable();
+        let namespace = &hosts.of(host(End::Server)).namespace;
+        let entrance = fcntl_dupfd_cloexec(namespace.descriptor(), FIRST_DESCRIPTOR)
+            .map_err(|error| LiveError::io("open", "a network namespace")(error.into()))?;
+        let files = files(class, program, [client, server], &setup.output)?;
         let command =
             |words: &Vec<String>| command(words, program.shell, &of.name, &setup.home, &environment);
         Ok(Job {
@@ -212,13 +228,40 @@ impl Job {
             stop_at: of.stop_at.map(|at| Instant::ZERO + at),
             port: of.port,
             client: hosts.of(host(End::Client)).namespace.again()?,
-            server: hosts.of(host(End::Server)).namespace.again()?,
+            server: namespace.again()?,
+            entrance,
+            files,
             client_command: command(&program.client)?,
             server_command: program.server.as_ref().map(command).transpose()?,
             environment,
             started: 0,
         })
     }
+}
+
+/// Writes the files that programs see in the places of others: names of the hosts and, with an uplink, the name server
+/// of clients. Returns them and their places, for the clients and for the servers of a class.
+fn files(
+    class: usize,
+    program: &Program,
+    [client, server]: [IpAddr; 2],
+    output: &Path,
+) -> Result<[Vec<[CString; 2]>; 2], LiveError> {
+    let write = |name: &str, place: &str, text: String| {
+        let path = output.join(format!("{name}-{class}"));
+        fs::write(&path, text).map_err(LiveError::io("write", path.display().to_string()))?;
+        let [path, place] = [path.into_os_string().into_vec(), place.into()].map(CString::new);
+        Ok::<_, LiveError>([path.expect("the path of a file"), place.expect("the path of a file")])
+    };
+    let (hosts, resolver) = (Path::new("/etc/hosts"), "/etc/resolv.conf");
+    let known = fs::read_to_string(hosts).unwrap_or_default();
+    let mut files =
+        [vec![write(HOSTS, "/etc/hosts", format!("{client} client\n{server} server\n{known}"))?], vec![]];
+    files[1] = files[0].clone();
+    if program.uplink {
+        files[0].push(write(RESOLVER, resolver, format!("nameserver {server}\n"))?);
+    }
+    Ok(files)
 }
 
 /// Returns a command as it is executed: with the values of its placeholders, and with the path of its program.
@@ -324,6 +367,10 @@ impl Crew {
         first.kill();
         self.collect(true)?;
         first.wait();
+        for file in self.jobs.iter().flat_map(|job| &job.files[0]) {
+            // A program may have removed it.
+            let _ = fs::remove_file(OsStr::from_bytes(file[0].as_bytes()));
+        }
         let origin = outcome?;
         Ok(self.reports(origin))
     }
@@ -403,8 +450,9 @@ impl Crew {
                 command.stdin(Stdio::null()).stdout(output).stderr(error).current_dir(&self.setup.output);
             }
         }
-        command.env("AQMLAB_SERVER_NETNS", format!("/proc/self/fd/{SERVER_NAMESPACE}"));
-        sys::keep_as(&mut command, job.server.descriptor(), SERVER_NAMESPACE);
+        command.env("AQMLAB_SERVER_NETNS", format!("/proc/self/fd/{}", job.entrance.as_raw_fd()));
+        sys::keep_open(&mut command, job.entrance.as_fd());
+        sys::with_files(&mut command, job.files[usize::from(role == "server")].clone());
         namespace.enter()?;
         let child = command.spawn().map_err(LiveError::io("start", named()))?;
         let pid = Pid::from_child(&child);

@@ -75,6 +75,10 @@ pub fn set_up(plan: &Plan, wires: Wires) -> Result<(Hosts, Vec<Attached>), LiveE
         hosts.check_congestion_control(class, &plan.name)?;
         for side in End::ALL {
             let (host, tun) = hosts.one(HostId { class, side }, ports[class], live)?;
+            if side == End::Server && plan.has_uplink() {
+                let clients = hosts.addresses.prefix(HostId { class, side: End::Client });
+                interface::own_all_addresses(clients, &hosts.stacks[class].metrics)?;
+            }
             hosts.hosts.push(host);
             devices.push(Attached::Host(tun));
         }

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::sync::mpsc::Receiver;
 
 use aqmlab_network::{Autorates, ChangingLinks, End, Milestone, Schedule, Turn, queue_stop_is_reached};
 use aqmlab_qdisc::{DelayStage, Discipline, Packet, Pipe, Port, Registry, Stamped};
@@ -15,6 +16,7 @@ use rtrb::Consumer;
 use super::announcements::{self, Announcement, Announcer, MOST_PIPES};
 use super::books::{FlowBooks, Frozen, HostBooks, Refused, count};
 use super::flow_table::{FlowTable, INSIDE};
+use super::found::Ends;
 use super::frame_budget::{FrameBudget, client_ports};
 use super::frame_store::{FrameObserver, FrameSink, FrameStore};
 use super::pace::Pace;
@@ -306,6 +308,14 @@ impl Router {
     /// Returns the books of all hosts, by [`HostId::number`].
     pub fn hosts(&self) -> &[HostBooks] {
         &self.store.hosts
+    }
+
+    /// Returns the ends of each flow of a class of programs, when its first packet from a client enters the network.
+    ///
+    /// # Panics
+    /// If the class has no programs.
+    pub fn hear(&mut self, class: usize) -> Receiver<Ends> {
+        self.store.flow_table.hear(class)
     }
 
     // --- kernel queues ----------------------------------------------------------------------------------

@@ -1,6 +1,8 @@
 //! The rows of each class. A row describes the connection that uses a client port, and the
 //! connection's own pipes; each frame belongs to a row.
 
+use std::sync::mpsc::Receiver;
+
 use aqmlab_network::{End, FlowPath, OwnPipe};
 use aqmlab_qdisc::Pipe;
 use aqmlab_scenario::{ClassPlan, Plan, Traffic};
@@ -8,7 +10,7 @@ use aqmlab_traffic::Identity;
 use aqmlab_units::{Instant, Span};
 
 use super::announcements::Announcement;
-use super::found::{Finder, Found};
+use super::found::{Ends, Finder, Found};
 use super::routes::Routes;
 use crate::addresses::{HostId, client_port};
 use crate::frame::{Headers, Owner};
@@ -113,6 +115,14 @@ impl FlowTable {
     /// Returns the flows of a class that were found, by row; none if its flows are announced or listed.
     pub fn found(&self, class: usize) -> &[Found] {
         self.classes[class].finder.as_ref().map_or(&[], Finder::found)
+    }
+
+    /// Returns the ends of each flow of a class of programs, when it is found.
+    ///
+    /// # Panics
+    /// If the flows of the class are announced or listed.
+    pub fn hear(&mut self, class: usize) -> Receiver<Ends> {
+        self.classes[class].finder.as_mut().expect("the class has programs").hear()
     }
 
     /// Notes that a frame of this owner has left the network.

@@ -8,6 +8,7 @@
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::net::IpAddr;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use aqmlab_network::End;
 use aqmlab_units::Instant;
@@ -41,13 +42,20 @@ pub struct Found {
 /// The flows of a class, by their ends. It allocates nothing after it has been created.
 pub struct Finder {
     found: Vec<Found>,
+    /// Hears of each new flow.
+    heard: Option<SyncSender<Ends>>,
     /// The row of each flow, plus 1, at a place that its ends determine; zero where there is none.
     places: Vec<u32>,
     most: usize,
 }
 
-const TCP: u8 = 6;
-const UDP: u8 = 17;
+/// The number of new flows that may wait until they are heard of.
+const UNHEARD: usize = 1024;
+
+/// The number of TCP above IP.
+pub const TCP: u8 = 6;
+/// The number of UDP above IP.
+pub const UDP: u8 = 17;
 const ICMP: u8 = 1;
 const ICMPV6: u8 = 58;
 
@@ -56,7 +64,20 @@ impl Finder {
     pub fn new(most: u32) -> Self {
         let most = most as usize;
         // At least half of the places are always free, so searches are short.
-        Finder { found: Vec::with_capacity(most), places: vec![0; (2 * most).next_power_of_two()], most }
+        Finder {
+            found: Vec::with_capacity(most),
+            heard: None,
+            places: vec![0; (2 * most).next_power_of_two()],
+            most,
+        }
+    }
+
+    /// Returns the ends of each flow that a client begins, when it is found. A flow that finds no room there is not
+    /// reported.
+    pub fn hear(&mut self) -> Receiver<Ends> {
+        let (heard, hears) = sync_channel(UNHEARD);
+        self.heard = Some(heard);
+        hears
     }
 
     /// Returns the flows found so far, by row.
@@ -82,6 +103,9 @@ impl Finder {
         }
         if self.found.len() == self.most {
             return None;
+        }
+        if let Some(heard) = self.heard.as_ref().filter(|_| side == End::Client) {
+            let _ = heard.try_send(ends);
         }
         let row = self.found.len() as u32;
         self.found.push(Found { ends, first: now, last: now, opened: opens });

@@ -25,7 +25,7 @@ mod routes;
 pub use announcements::{Announcer, NoRoom};
 pub use books::{FlowBooks, HostBooks, Refused};
 pub use core::Router;
-pub use found::{Ends, Found};
+pub use found::{Ends, Found, TCP, UDP};
 pub use frame_budget::{FrameBudget, client_ports, own_round_trip};
 pub use frame_store::{FrameAtPort, FrameObserver, FrameSink, OutgoingFrame};
 pub use pace::{DataPackets, lateness_limit};

@@ -77,6 +77,11 @@ impl ClassPlan {
         }
     }
 
+    /// Returns whether the servers' host of the class leads to the networks of the machine.
+    pub fn has_uplink(&self) -> bool {
+        matches!(&self.traffic, Traffic::Program(program) if program.uplink)
+    }
+
     /// Returns whether the users of the class fetch pages.
     pub fn fetches_pages(&self) -> bool {
         self.traffic.opens().pages().is_some()

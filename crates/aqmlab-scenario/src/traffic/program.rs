@@ -51,6 +51,9 @@ pub struct Program {
     /// Whether the run ends when all clients have ended.
     #[serde(skip_serializing_if = "Not::not")]
     pub ends_run: bool,
+    /// Whether the servers' host leads to the networks of the machine.
+    #[serde(skip_serializing_if = "Not::not")]
+    pub uplink: bool,
     /// The form of the results that each client writes, which become metrics.
     #[serde(skip_serializing_if = "is_default")]
     pub results: &'static str,
@@ -160,6 +163,12 @@ const FIELDS: &[Field] = &[
         "`true`: the run ends when all clients have ended, if `duration` does not end it earlier",
     ),
     default(
+        "uplink",
+        Form::One(Kind::Flag),
+        Default::Flag(false),
+        "`true`: the clients reach the networks of this machine, through the scenario's network",
+    ),
+    default(
         "results",
         Form::One(Kind::Choice(RESULTS)),
         Default::Choice(NAMED),
@@ -208,6 +217,7 @@ pub(super) fn read(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<Rea
             (pass.integer(section, "count"), ready(pass, section), pass.span(section, "ready_within"));
         let (signal, grace) = (pass.word(section, "signal"), pass.span(section, "grace"));
         let (delays, ends_run) = (pass.word(section, "delays"), pass.flag(section, "ends_run"));
+        let uplink = pass.flag(section, "uplink");
         let (results, tcp) = (pass.word(section, "results"), pass.tcp_from(section, "linux"));
         Some(Program {
             client: client?,
@@ -221,6 +231,7 @@ pub(super) fn read(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<Rea
             grace: grace?,
             delays_by_connection: delays? == "connection",
             ends_run: ends_run?,
+            uplink: uplink?,
             results: results?,
             tcp: tcp?,
         })
@@ -228,8 +239,18 @@ pub(super) fn read(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<Rea
 }
 
 /// The keys that describe programs, which a class with interfaces does not have.
-const OF_PROGRAMS: [&str; 9] =
-    ["client", "server", "count", "shell", "ready", "ready_line", "ready_within", "ends_run", "results"];
+const OF_PROGRAMS: [&str; 10] = [
+    "client",
+    "server",
+    "count",
+    "shell",
+    "ready",
+    "ready_line",
+    "ready_within",
+    "ends_run",
+    "uplink",
+    "results",
+];
 
 /// Returns the two interfaces, if there are any.
 fn interfaces(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<Option<[String; 2]>> {
