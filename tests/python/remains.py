@@ -87,6 +87,10 @@ def marked(mark):
     return found
 
 
+BENCH = "aqmlab-test-"
+"""The beginning of the names of namespaces that tests make, perhaps while others run."""
+
+
 class Machine(NamedTuple):
     """The state of this machine that a program might leave changed."""
 
@@ -98,5 +102,6 @@ class Machine(NamedTuple):
     def now():
         mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
         named = Path("/run/netns")
-        names = sorted(entry.name for entry in named.iterdir()) if named.is_dir() else []
+        names = [entry.name for entry in named.iterdir()] if named.is_dir() else []
+        names = sorted(name for name in names if not name.startswith(BENCH))
         return Machine(tuple(interfaces()), tuple(sorted(mounts)), tuple(names))

@@ -29,8 +29,6 @@ WAIT_S = 90
 RUN_S = 30
 """The longest time that a run takes on a busy machine, including its start."""
 KILLS = 20
-ROUNDS = 5
-"""Maximum number of repetitions of a run that is not faithful: a busy machine stalls some runs."""
 
 OURS = [
     {"name": "DropTail", "topology.queue": {"kind": "droptail", "limit": "60p"}},
@@ -129,6 +127,21 @@ class Study:
             assert time.monotonic() < until, "that state was not reached"
             time.sleep(0.002)
 
+    def catch(self):
+        """Wait until a run is at work, and stop its router there: on a busy machine, it could end before the
+        test goes on."""
+        while True:
+            self.until(self.at_work)
+            router = self.router()
+            if router is None:
+                assert self.running, self.end()
+                continue
+            with suppress(ProcessLookupError):
+                os.kill(router, signal.SIGSTOP)
+                if self.router() == router and self.at_work():
+                    return
+                os.kill(router, signal.SIGCONT)
+
     def kill(self, victim):
         """Kill the study or part of it, and check that nothing of the killed part remains on the machine.
 
@@ -144,6 +157,8 @@ class Study:
             os.killpg(self.process.pid, signal.SIGKILL)
         elif victim == "Ctrl-C":
             os.killpg(self.process.pid, signal.SIGINT)
+            if router is not None:
+                os.kill(router, signal.SIGCONT)
         else:
             first = {"command": self.process.pid, "router": router}
             for pid in [first[victim]] if victim in first else relatives:
@@ -216,26 +231,30 @@ aqmlab.sweep("study.toml", host="live", store="store", faithful=True).wait()
 
 @pytest.mark.parametrize("user", ["ordinary user", "root"], indirect=True)
 def test_a_study_killed_in_each_of_its_states_becomes_complete(user, live_folder, studies):
-    study_file(live_folder, OURS, 2, duration="1s", warmup="200ms")
+    # Of these runs, some are left however late this test sees that one has finished.
+    study_file(live_folder, OURS, 4, duration="1s", warmup="200ms")
     study = studies(user, live_folder)
     states = [
         (study.store.exists, "command"),
         (lambda: study.router() is not None, "group"),
-        (study.at_work, "router"),
-        (study.at_work, "Ctrl-C"),
+        (None, "router"),
+        (None, "Ctrl-C"),
         (study.staged, "command"),
         (lambda: len(study.finished()) > before, "group"),
-        (study.at_work, "everyone"),
+        (None, "everyone"),
     ]
     for reached, victim in states:
         before = len(study.finished())
         if not study.running:
             study.begin()
-        study.until(reached)
+        if reached is None:
+            study.catch()
+        else:
+            study.until(reached)
         assert study.running, study.end()
         done, namespaces = study.kill(victim)
         assert done == victim
-        if reached == study.at_work:
+        if reached is None:
             assert namespaces >= 3, "two hosts and the process itself"
         if victim == "Ctrl-C":
             assert study.process.returncode == INTERRUPTED
@@ -243,7 +262,7 @@ def test_a_study_killed_in_each_of_its_states_becomes_complete(user, live_folder
         if victim == "router":
             # That run has failed; the command continues, until it is killed in the next state.
             study.until(lambda: study.router() is None)
-    study.complete(4)
+    study.complete(8)
 
 
 TC = """#!/bin/sh
@@ -297,12 +316,12 @@ def test_twenty_kills_at_any_moment_leave_a_study_that_becomes_whole_and_faithfu
         study.kill("command")
     assert len({victim for victim, *_ in tally}) >= 4, tally
     study.complete(20)
-    for _ in range(ROUNDS):
-        # Without the right to real-time scheduling, any run may stall on a busy machine.
-        if user != "root" or all(run.manifest.live["faithful"] for run in study.recordings()):
-            break
-        study.begin("-c", AGAIN)
-        assert study.end(20 * RUN_S)[0] == 0
-    assert user != "root" or all(run.manifest.live["faithful"] for run in study.recordings())
-    assert len(study.finished()) == 20
+    # A busy machine stalls some runs; which ones is chance, but exactly these are repeated.
+    before = study.finished()
+    faithful = {run.path.name for run in study.recordings() if run.manifest.live["faithful"]}
+    study.begin("-c", AGAIN)
+    assert study.end(20 * RUN_S)[0] == 0
+    after = study.finished()
+    assert len(after) == 20
+    assert {name for name in after if after[name] == before.get(name)} == faithful
     assert left_over(study.store) == []

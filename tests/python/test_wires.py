@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 import tomli_w
 
-from living import FAITHFUL, NOT_FAITHFUL, begin_aqmlab, run_aqmlab
+from living import FAITHFUL, NOT_FAITHFUL, begin_aqmlab, run_aqmlab, the_router_of
+from remains import BENCH, began, family, wait_until
 from test_programs import NETWORK, flows_of, only_run
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="interfaces are made by root"),
     pytest.mark.skipif(shutil.which("ip") is None, reason="there is no ip"),
 ]
+KILLS = 6
 LEFT, RIGHT = "10.77.0.1", "10.77.0.2"
 
 
@@ -31,7 +34,7 @@ def shell(command):
 @contextmanager
 def bench(*, mtu=1500):
     """Two hosts in namespaces of their own; the other ends of their cables are in a third namespace."""
-    name = f"aq{os.getpid() % 10_000}"
+    name = f"{BENCH}{os.getpid()}"
     hosts = {"l": LEFT, "r": RIGHT}
     try:
         shell(f"ip netns add {name}m; ip -n {name}m link set lo up")
@@ -112,6 +115,64 @@ def test_iperf3_between_two_interfaces(live_folder):
     counters = run.manifest.live["counters"]["program"]["client"]
     assert counters["wire.arp_passed"] >= 1, "addresses are resolved across the router"
     assert run.manifest.live["frames"]["malformed"]["checksum"] == 0
+
+
+def interfaces_of(name):
+    """The interfaces in the router's namespace, with their flags: a promiscuous one is marked."""
+    listed = subprocess.run(
+        [*inside(name, "m"), "ip", "-o", "link"], check=True, capture_output=True, text=True
+    )
+    return [line.split(" mtu ")[0] for line in listed.stdout.splitlines()]
+
+
+def test_kills_leave_the_interfaces_as_they_were(live_folder):
+    """The command or the process of its run is killed while packets cross the router, or during its start."""
+    scenario(live_folder)
+    chance = random.Random(46)
+    with bench() as name:
+        before = interfaces_of(name)
+        for kill in range(KILLS):
+            words = [
+                "router",
+                "queue.toml",
+                "--left",
+                "l0",
+                "--right",
+                "r0",
+                "--no-report",
+                "-q",
+                "-o",
+                f"out-{kill}",
+            ]
+            process = begin_aqmlab("root", *words, cwd=live_folder, within=inside(name, "m"))
+            router = the_router_of(process.pid)
+            time.sleep(chance.uniform(0.0, 1.0))
+            relatives = family(process.pid)
+            with suppress(ProcessLookupError):
+                os.kill(router if kill % 2 else process.pid, signal.SIGKILL)
+            _, said = process.communicate(timeout=60)
+            assert process.returncode == (4 if kill % 2 else -signal.SIGKILL), said
+            assert wait_until(lambda these=relatives: not any(began(pid) == at for pid, at in these.items()))
+            assert wait_until(lambda: interfaces_of(name) == before), interfaces_of(name)
+            if kill % 2:
+                assert not list((live_folder / f"out-{kill}").rglob("*.parquet"))
+
+
+def test_a_full_disk_keeps_nothing_but_a_message(live_folder):
+    scenario(live_folder)
+    place = live_folder / "small"
+    place.mkdir()
+    with bench() as name:
+        # The file system exists only in the mount namespace of the command.
+        small = f'mount -t tmpfs -o size=64k none {place} && exec "$@"'
+        within = [*inside(name, "m"), "unshare", "-m", "sh", "-c", small, "sh"]
+        words = ["router", "queue.toml", "--left", "l0", "--right", "r0", "--no-report", "-q", "--for", "2s"]
+        before = interfaces_of(name)
+        ended = run_aqmlab("root", *words, "-o", place / "out", cwd=live_folder, within=within)
+        assert ended.returncode == 3, ended.stderr
+        assert "the disk is full" in ended.stderr
+        assert "Traceback" not in ended.stderr
+        assert interfaces_of(name) == before
 
 
 def test_the_run_ends_after_its_time_and_only_ip_crosses_it(live_folder):
