@@ -269,6 +269,9 @@ impl Endpoint {
         extras: Extras,
         profile: &Profile,
     ) -> (u8, Extras) {
+        if profile.has_packet_numbers() {
+            return (sack_len, extras); // a datagram has no options, and its ACK frame takes this length
+        }
         let others = profile.header.saturating_sub(PLAIN_HEADER);
         let room = MOST_OPTIONS.saturating_sub(others);
         let overhead = profile.sack_overhead;
