@@ -66,7 +66,8 @@ impl Endpoint {
     pub(in crate::endpoint) fn time_out_by_segments(&mut self, now: Instant, again: bool, profile: &Profile) {
         let (una, sent) = (self.una, self.sent());
         let reduced = self.tracking().reduces() && una < self.tracking().recover;
-        if !again && !(reduced && profile.undo_to_reduction) {
+        let keeps_undo = reduced && profile.undo_to_reduction;
+        if !again && !keeps_undo {
             self.remember_window(profile);
         }
         self.troubles.note().counts.timeouts += 1;
