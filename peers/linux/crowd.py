@@ -10,10 +10,12 @@ the queue `htb_red`, htb), which paces the packets, with the case's queue behind
 by its round-trip time.
 """
 
+import ctypes
 import fcntl
 import math
 import os
 import random
+import select
 import socket
 import struct
 import sys
@@ -33,6 +35,7 @@ TCA_RED_PARMS, TCA_RED_STAB, TC_RED_ECN = 1, 2, 1
 MARKS_AT = {"red": 3, "codel": 6, "pie": 9, "fq_codel": 3, "dualpi2": 6}
 # cake has them by tin.
 TCA_CAKE_STATS_TIN_STATS, TCA_CAKE_TIN_STATS_ECN_MARKED_PACKETS = 10, 8
+SIOCETHTOOL, ETHTOOL_STSO = 0x8946, 0x1F
 SIOCOUTQNSD = 0x894B  # ioctl that returns the number of bytes not sent yet
 
 
@@ -75,6 +78,13 @@ def add_step(device: str, limit: int, threshold: int) -> None:
     netlink.close()
 
 
+def without_tso(device: str) -> None:
+    """Do what `ethtool -K DEVICE tso off` does."""
+    value = ctypes.create_string_buffer(struct.pack("=II", ETHTOOL_STSO, 0))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        fcntl.ioctl(control, SIOCETHTOOL, struct.pack("16sQ16x", device.encode(), ctypes.addressof(value)))
+
+
 def timeouts() -> int:
     """Return the number of retransmission timeouts in this namespace so far, except those of SYNs."""
     with open("/proc/self/net/netstat") as file:
@@ -89,6 +99,7 @@ class Run:
 
     def __init__(self, case: dict[str, str], seed: int) -> None:
         self.case, self.flows = case, int(case["flows"])
+        self.offload = case.get("offload") == "1"
         self.scene = scene(self.flows, seed)
         self.spaces = {}
 
@@ -105,16 +116,20 @@ class Run:
         self.space("r")
         setting("ip_forward", "1")
         router = f"/proc/{os.getpid()}/fd/{self.spaces['r']}"
+        # With `offload`, TCP hands several segments down at once, and the device splits them, like a network card.
+        groups = "" if self.offload else " gso_max_segs 1"
         for name, net in {"s": "10.9.1", "d": "10.9.2"}.items():
             self.space(name)
             batch(
                 "ip",
                 f"link add {name}0 type veth peer name r{name}",
-                f"link set {name}0 address 02:00:00:00:00:01 arp off up gso_max_segs 1",
+                f"link set {name}0 address 02:00:00:00:00:01 arp off up{groups}",
                 *(f"addr add {net}.{host}/24 dev {name}0" for host in sorted({self.host(0), self.host(1)})),
                 f"link set r{name} netns {router}",
                 f"route add default via {net}.2",
             )
+            if self.offload:
+                without_tso(f"{name}0")
             setting("tcp_ecn", self.case["ecn"])
             # Otherwise, flows whose SYN is lost would not use ECN, and the number of such flows would be
             # random.
@@ -239,7 +254,7 @@ class Run:
             if now >= warmup:
                 before = before or (state, list(self.received), timeouts(), now)
                 waiting, looks = waiting + state[0], looks + 1
-            time.sleep(STEP_S)
+            self.wait(begin + now + STEP_S)
         spent = time.monotonic() - begin - before[3]
         after = (queue.read(), list(self.received), timeouts())
         share = [new - old for new, old in zip(after[1], before[1], strict=True)]
@@ -253,6 +268,14 @@ class Run:
         }
         self.close(queue)
         return figures
+
+    def wait(self, until: float) -> None:
+        """Wait until this time, and read meanwhile whatever arrives. Otherwise, Linux 7.3 would acknowledge data only when
+        the application reads it, and all kernels would do so with segments that have PSH.
+        """
+        while (left := until - time.monotonic()) > 0:
+            if select.select([*self.listeners, *filter(None, self.peers)], [], [], left)[0]:
+                self.read()
 
     def step(self, now: float) -> None:
         """Do what is due at this time of the run, in seconds, in the namespace of the senders."""

@@ -1,4 +1,4 @@
-//! A crowd of flows with the profile `linux` at a bottleneck, compared with Linux 6.1 (for DualPI2,
+//! A crowd of flows with the profile `linux` (or `linux_offload`) at a bottleneck, compared with Linux 6.1 (for DualPI2,
 //! Linux 7.3) in virtual time: the same flows (the round-trip time and start time of each, by seed), and the same
 //! queue. `vectors/linux-crowd` contains the results of the kernel.
 //!
@@ -148,9 +148,10 @@ fn scenario(case: &Row, scenes: &[Row], seed: usize, again: usize) -> String {
         count = {count}
         rtt = {{ list = [{rtt}] }}
         start = {{ list = [{start}] }}
-        tcp = {{ profile = "linux", congestion = "{}", ecn = {}, ecn_fallback = "off", receive_window = "1MiB", quick_acks_growing = 339{} }}
+        tcp = {{ profile = "{}", congestion = "{}", ecn = {}, ecn_fallback = "off", receive_window = "1MiB", quick_acks_growing = 339{} }}
         "#,
         warmup + measured,
+        if case["offload"] == "1" { "linux_offload" } else { "linux" },
         case["congestion"],
         case["ecn"] == "1",
         match case["congestion"].as_str() {
