@@ -107,6 +107,11 @@ class Run:
         """Return the last octet of the addresses of a flow."""
         return 1
 
+    def congestion(self, number: int) -> bytes:
+        """Return the congestion control of a flow: with several (`bbr+cubic`), flows take them in turn."""
+        kinds = self.case["congestion"].split("+")
+        return kinds[number % len(kinds)].encode()
+
     def space(self, name: str) -> None:
         assert libc.unshare(CLONE_NEWNET) == 0
         self.spaces[name] = os.open("/proc/self/ns/net", os.O_RDONLY)
@@ -189,7 +194,7 @@ class Run:
             listener = socket.socket()
             listener.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 4 * WINDOW)
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP, WINDOW)
-            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, self.case["congestion"].encode())
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, self.congestion(number))
             listener.bind((f"10.9.2.{self.host(number)}", PORT + number))
             listener.listen()
             listener.setblocking(False)
@@ -200,7 +205,7 @@ class Run:
     def connect(self, number: int) -> socket.socket:
         sender = socket.socket()
         sender.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 4 * WINDOW)
-        sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, self.case["congestion"].encode())
+        sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, self.congestion(number))
         sender.setblocking(False)
         if self.host(number) != 1:
             sender.bind((f"10.9.1.{self.host(number)}", 0))
@@ -293,7 +298,7 @@ class Run:
             os.close(space)
 
 
-def inside(cases: str, directory: str, names: list[str]) -> None:
+def inside(cases: str, directory: str, names: list[str], run_of=Run) -> None:
     """Run the cases in the kernel that was booted for them."""
     precise()
     # The limits are in pages. With the default limits and many flows, the windows shrink to four segments.
@@ -302,7 +307,7 @@ def inside(cases: str, directory: str, names: list[str]) -> None:
     with open(os.path.join(directory, "runs.csv"), "a") as file:
         for seed in range(1, max(int(case["runs"]) for case in table) + 1):
             for case in (case for case in table if seed <= int(case["runs"])):
-                figures = Run(case, seed).run()
+                figures = run_of(case, seed).run()
                 values = ",".join(f"{value:.6g}" for value in figures.values())
                 file.write(f"{case['case']},{seed},{values}\n")
                 file.flush()
@@ -310,12 +315,17 @@ def inside(cases: str, directory: str, names: list[str]) -> None:
     print(os.uname().release)
 
 
-if __name__ == "__main__":
+def main(program: str, shares: str, run_of=Run) -> None:
+    """Run `program` as it was called: KERNEL CASES DIRECTORY [CASE ...], or --inside, in the kernel that it has
+    booted; `run_of` makes the run of a case, whose own figures are in the columns `shares`."""
     if sys.argv[1:2] == ["--inside"]:
-        inside(sys.argv[2], sys.argv[3], sys.argv[4:])
+        inside(sys.argv[2], sys.argv[3], sys.argv[4:], run_of)
     else:
-        columns = "case,seed,goodput_mbit,mean_queue,dropped,marked,timeouts,least_share\n"
         os.makedirs(sys.argv[3], exist_ok=True)
         with open(os.path.join(sys.argv[3], "runs.csv"), "w") as file:
-            file.write(columns)
-        sys.exit(boot(sys.argv[1], __file__, sys.argv[2], sys.argv[3], sys.argv[4:]))
+            file.write(f"case,seed,goodput_mbit,mean_queue,dropped,marked,timeouts,{shares}\n")
+        sys.exit(boot(sys.argv[1], program, sys.argv[2], sys.argv[3], sys.argv[4:]))
+
+
+if __name__ == "__main__":
+    main(__file__, "least_share")
