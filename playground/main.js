@@ -326,9 +326,10 @@ async function fromAddress() {
 
 async function main() {
   if (typeof WebAssembly === "undefined") throw new Error("this browser has no WebAssembly");
-  const first = Run.begin();
-  [lessons] = await Promise.all([loadLessons(), first]);
-  player.runs.push(await first);
+  // Both workers start while the engine is being compiled.
+  const [words, ...runs] = await Promise.all([loadLessons(), Run.begin(), Run.begin()]);
+  lessons = words;
+  player.runs.push(...runs);
   catalogue = await player.runs[0].catalogue();
   if (catalogue.problems) throw new Error(catalogue.problems[0].message);
   settings = scenarios.start();

@@ -7,15 +7,15 @@ export const MEMORY = 400e6;
 // Waiting times are counted over windows of this length [s].
 const WINDOW = 0.5;
 
-let bytes = null;
+let compiling = null;
 
-// The bytes of the engine, fetched once.
-async function engineBytes() {
-  bytes ??= fetch(ENGINE).then((answer) => {
-    if (!answer.ok) throw new Error(`the engine could not be loaded: ${answer.status} ${answer.statusText}`);
-    return answer.arrayBuffer();
-  });
-  return bytes;
+// The engine, which is compiled once, while it arrives; all workers share it.
+async function compiled() {
+  const answer = await fetch(ENGINE);
+  if (!answer.ok) throw new Error(`the engine could not be loaded: ${answer.status} ${answer.statusText}`);
+  // Some servers know no type for such files.
+  const streams = answer.headers.get("content-type") === "application/wasm";
+  return streams ? WebAssembly.compileStreaming(answer) : WebAssembly.compile(await answer.arrayBuffer());
 }
 
 export class Run {
@@ -25,7 +25,7 @@ export class Run {
 
   static async begin() {
     const run = new Run();
-    const { problems } = await run.#call("load", { bytes: await engineBytes() });
+    const { problems } = await run.#call("load", { module: await (compiling ??= compiled()) });
     if (problems) throw new Error(problems[0].message);
     return run;
   }

@@ -10,8 +10,8 @@ let module = null;
 let engine = null;
 
 const parts = {
-  async load({ bytes }) {
-    module = await WebAssembly.compile(bytes);
+  load(request) {
+    ({ module } = request);
     engine = new Engine(module);
     return {};
   },

@@ -63,7 +63,7 @@ def whole(place: Path) -> str:
     page = (place / "index.html").read_text(encoding="utf-8")
     for old, new in [
         (r'(http-equiv="Content-Security-Policy" content=)"[^"]*"', rf'\1"{policy}"'),
-        (r"<link rel=\"icon\"[^>]*>\n", ""),
+        (r'(<link rel="(icon|preload|modulepreload)"[^>]*>\n)+', ""),
         (r'<link rel="stylesheet"[^>]*>', f"<style>{style}</style>"),
         (r'<script src="chart.js" defer></script>', f"<script>{charts}</script>"),
         (r'<script type="module" src="main.js"></script>\n', ""),
