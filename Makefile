@@ -47,6 +47,7 @@ docs: install    ## rewrite the generated parts of the documentation: tables, pr
 	@UPDATE_SNAPSHOTS=1 cargo test -q -p aqmlab-qdisc -p aqmlab-scenario --test chapters --test reference
 	@$(BIN)/python tools/pages.py
 	@$(BIN)/python tools/which_aqm.py
+	@$(BIN)/python tools/then_and_now.py
 	@$(BIN)/python tools/outputs.py
 
 site:            ## the documentation as a searchable site in target/site/html

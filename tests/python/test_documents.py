@@ -48,7 +48,7 @@ def test_the_readme_counts_the_findings_that_the_scorecards_count():
     assert {(counts["holds"], sum(counts.values())) for counts in counted} <= said
 
 
-@pytest.mark.parametrize("tool", ["pages", "which_aqm"])
+@pytest.mark.parametrize("tool", ["pages", "which_aqm", "then_and_now"])
 def test_documents_made_of_data_are_current(tool):
     command = [sys.executable, f"tools/{tool}.py", "--check"]
     ended = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
