@@ -35,8 +35,10 @@ pub struct Picture {
     waited: Vec<BTreeMap<u64, u64>>,
     /// The packets that wait, in the order of their arrival.
     held: VecDeque<Held>,
-    /// The packet that left last.
-    sending: Value,
+    /// The packet that left last, and when it did.
+    sending: Option<(Instant, SimPacket)>,
+    /// The latest drops (0) and marks (1) since the last news.
+    fates: VecDeque<(u8, Instant, SimPacket)>,
 }
 
 /// A packet that waits.
@@ -68,7 +70,8 @@ impl Picture {
             delivered: BTreeMap::new(),
             waited: vec![BTreeMap::new(); plan.classes.len()],
             held: VecDeque::new(),
-            sending: Value::Null,
+            sending: None,
+            fates: VecDeque::with_capacity(MOST_FATES),
         }
     }
 
@@ -79,25 +82,27 @@ impl Picture {
     /// flow, class, length in bytes, whether they are marked, and whether they travel to their sender. `sending` has
     /// the packet that left last, and when it did; `fates` has the same of packets that were dropped (0) or marked (1).
     pub fn news(&mut self, stepped: &mut Stepped<'_>, ended: bool) -> Value {
-        let fates = self.follow(stepped.take_seen());
+        self.follow(stepped.take_seen());
+        let fate = |(fate, at, packet): (u8, Instant, SimPacket)| json!([fate, at.as_ns(), shown(&packet)]);
+        let fates: Vec<Value> = self.fates.drain(..).map(fate).collect();
         let next = stepped.next_at().map(|at| at.as_ns());
         let backlog = stepped.port(self.link).backlog();
         let waited = self.waited(stepped);
         let [queues, law, flows] = stepped.samples();
         let (queue, law) = (self.queue(queues), self.law(law));
         let (flows, classes) = self.flows(flows);
+        let sending = self.sending.map(|(at, packet)| json!([at.as_ns(), shown(&packet)]));
         let held: Vec<Value> = self.held.iter().take(MOST_HELD).map(|held| shown(&held.packet)).collect();
         json!({
             "now_ns": stepped.now().as_ns(), "next_ns": next, "events": stepped.events(), "ended": ended,
             "backlog": [backlog.packets.get(), backlog.bytes.get()],
             "queue": queue, "law": law, "flows": flows, "classes": classes, "waited": waited,
-            "held": held, "sending": self.sending, "fates": fates,
+            "held": held, "sending": sending, "fates": fates,
         })
     }
 
-    /// Follows the packets through the queue. Returns the latest drops and marks.
-    fn follow(&mut self, events: Vec<Seen>) -> Vec<Value> {
-        let mut fates = Vec::new();
+    /// Follows the packets through the queue.
+    pub fn follow(&mut self, events: Vec<Seen>) {
         for seen in events {
             let of = |held: &Held| held.arrived == seen.arrived && is_same(&held.packet, &seen.packet);
             match seen.event {
@@ -108,23 +113,29 @@ impl Picture {
                     if let Some(held) = self.held.iter_mut().rfind(|held| of(held)) {
                         held.packet = seen.packet;
                     }
-                    fates.push(json!([1, seen.at.as_ns(), shown(&seen.packet)]));
+                    self.note(1, &seen);
                 }
                 PacketEvent::Drop => {
                     if let Some(at) = self.held.iter().rposition(of) {
                         self.held.remove(at);
                     }
-                    fates.push(json!([0, seen.at.as_ns(), shown(&seen.packet)]));
+                    self.note(0, &seen);
                 }
                 _ => {
                     if let Some(at) = self.held.iter().position(of) {
                         self.held.remove(at);
                     }
-                    self.sending = json!([seen.at.as_ns(), shown(&seen.packet)]);
+                    self.sending = Some((seen.at, seen.packet));
                 }
             }
         }
-        fates.split_off(fates.len().saturating_sub(MOST_FATES))
+    }
+
+    fn note(&mut self, fate: u8, seen: &Seen) {
+        if self.fates.len() == MOST_FATES {
+            self.fates.pop_front();
+        }
+        self.fates.push_back((fate, seen.at, seen.packet));
     }
 
     fn queue(&mut self, table: &Table) -> Value {

@@ -26,6 +26,7 @@ struct Run {
     seed: u64,
     stepped: Stepped<'static>,
     picture: Picture,
+    ended: bool,
 }
 
 impl Session {
@@ -36,7 +37,8 @@ impl Session {
     ///   picture), `packets` (whether the picture shows each packet there) and `memory` (a cap in bytes): begins a
     ///   run and describes it.
     /// - `advance`, with `until_ns` and `most`: runs up to that time, but handles at most so many events. The answer
-    ///   has what is new in the picture, see [`Picture`].
+    ///   says when the next event is due, and whether the run has ended.
+    /// - `look`: returns what is new in the picture since the last look, see [`Picture`].
     /// - `finish`: runs to the end, and returns the digest of each table of the recording.
     ///
     /// Whatever cannot be done is answered by a list `problems`, each with a `message` and, in a scenario, `line`,
@@ -50,8 +52,9 @@ impl Session {
             Some("catalogue") => Ok(catalogue()),
             Some("open") => self.open(&request),
             Some("advance") => self.advance(&request),
+            Some("look") => self.look(),
             Some("finish") => self.finish(),
-            _ => Err(problem("`do` is one of catalogue, open, advance, finish")),
+            _ => Err(problem("`do` is one of catalogue, open, advance, look, finish")),
         };
         answer.unwrap_or_else(|problems| problems).to_string()
     }
@@ -84,7 +87,7 @@ impl Session {
         let control = Control { memory_cap: AtomicU64::new(cap), ..Control::default() };
         let stepped = Stepped::new(plan, seed, control, &Registry::builtin(), looks).map_err(problem)?;
         let about = about(&experiment, plan, seed, link);
-        self.run = Some(Run { plan, seed, stepped, picture: Picture::new(plan, link) });
+        self.run = Some(Run { plan, seed, stepped, picture: Picture::new(plan, link), ended: false });
         Ok(about)
     }
 
@@ -93,12 +96,22 @@ impl Session {
         let until = request["until_ns"].as_u64().ok_or_else(|| problem("`until_ns` is a time"))?;
         let most = request["most"].as_u64().unwrap_or(u64::MAX);
         match run.stepped.advance(Instant::from_ns(until), most) {
-            Ok(ended) => Ok(run.picture.news(&mut run.stepped, ended)),
+            Ok(ended) => {
+                run.ended = ended;
+                run.picture.follow(run.stepped.take_seen());
+                let next = run.stepped.next_at().map(|at| at.as_ns());
+                Ok(json!({ "next_ns": next, "ended": ended }))
+            }
             Err(error) => {
                 self.run = None;
                 Err(problem(error))
             }
         }
+    }
+
+    fn look(&mut self) -> Result<Value, Value> {
+        let run = self.run.as_mut().ok_or_else(|| problem("no run is open"))?;
+        Ok(run.picture.news(&mut run.stepped, run.ended))
     }
 
     fn finish(&mut self) -> Result<Value, Value> {
