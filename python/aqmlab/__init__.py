@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from aqmlab.experiment import run, run_both
     from aqmlab.exports import export
     from aqmlab.exports.vectors import write_vectors
+    from aqmlab.kit import judge
     from aqmlab.language.templates import new
     from aqmlab.live.doctor import doctor
     from aqmlab.metrics.scope import Scope
@@ -112,6 +113,7 @@ __all__ = [
     "export",
     "figure",
     "forecast",
+    "judge",
     "load",
     "merge",
     "metric_list",
@@ -164,6 +166,7 @@ _NAMES = {
     "aqmlab.metrics.scope": ("Scope",),
     "aqmlab.papers.citation": ("cite",),
     "aqmlab.paths": ("compare", "load"),
+    "aqmlab.kit": ("judge",),
     "aqmlab.language.templates": ("new",),
     "aqmlab.stats": ("Estimate",),
     "aqmlab.sweeps.beside": ("beside",),

@@ -11,6 +11,8 @@ __all__ = [
     "aqm_show",
     "doctor",
     "host_parts",
+    "kit_judge",
+    "kit_situations",
     "law_curves",
     "live_run",
     "live_selftest",
@@ -40,6 +42,14 @@ def quantity(text: str, unit: str) -> int: ...
 def quantity_text(value: int, unit: str) -> str: ...
 def aqm_list() -> str: ...
 def aqm_show(name: str) -> str: ...
+def kit_situations() -> str: ...
+def kit_judge(
+    factory: Callable[[float, int], object],
+    round_trips: Callable[[float, float, float, float], object],
+    name: str,
+    situations: Sequence[str],
+    runs: int,
+) -> str: ...
 def law_curves(text: str, file_name: str, averages: Sequence[float] | None = None) -> str: ...
 def aqm_check(
     names: Sequence[str],

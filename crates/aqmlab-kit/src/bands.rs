@@ -73,10 +73,18 @@ impl Bands {
     /// # Errors
     /// If a situation is unknown, or if a run fails.
     pub fn measure(settings: &Settings) -> Result<Bands, KitError> {
+        Self::measure_under(settings, &Control::default())
+    }
+
+    /// Does the same in runs that a host may observe and cancel.
+    ///
+    /// # Errors
+    /// If a situation is unknown, or if a run fails or is cancelled.
+    pub fn measure_under(settings: &Settings, watch: &Control) -> Result<Bands, KitError> {
         let chosen = chosen(settings)?;
         let mut values = BTreeMap::new();
         for control in REFERENCES {
-            let of = |situation: &&Situation| measure(situation, settings.runs, control, None);
+            let of = |situation: &&Situation| measure(situation, settings.runs, control, None, watch);
             values.insert(control, chosen.iter().map(of).collect::<Result<Vec<_>, KitError>>()?);
         }
         Ok(Bands { settings: settings.clone(), values })
@@ -87,9 +95,17 @@ impl Bands {
     /// # Errors
     /// If a run fails.
     pub fn judge(&self, name: &str, factory: Factory<'_>) -> Result<Report, KitError> {
+        self.judge_under(name, factory, &Control::default())
+    }
+
+    /// Does the same in runs that a host may observe and cancel.
+    ///
+    /// # Errors
+    /// If a run fails or is cancelled.
+    pub fn judge_under(&self, name: &str, factory: Factory<'_>, watch: &Control) -> Result<Report, KitError> {
         let mut comparisons = Vec::new();
         for (at, situation) in chosen(&self.settings)?.into_iter().enumerate() {
-            let own = measure(situation, self.settings.runs, REFERENCES[0], Some(factory))?;
+            let own = measure(situation, self.settings.runs, REFERENCES[0], Some(factory), watch)?;
             for (n, (measure, own)) in situation.measures.iter().zip(own).enumerate() {
                 let of = |control: &&'static str| (*control, self.values[control][at][n]);
                 comparisons.push(Comparison::new(
@@ -126,6 +142,7 @@ fn measure(
     runs: u64,
     control: &str,
     factory: Option<Factory<'_>>,
+    watch: &Control,
 ) -> Result<Vec<f64>, KitError> {
     let text = situation.text.replace(JUDGED, &JUDGED.replace("reno", control));
     let Experiment { arms, .. } = parse(&text, &format!("{}.toml", situation.name))?;
@@ -135,10 +152,10 @@ fn measure(
     let mut sums = vec![0.0; situation.measures.len()];
     for seed in 1..=runs {
         let recording = match factory {
-            None => run(plan, seed, &Control::default()),
+            None => run(plan, seed, watch),
             Some(factory) => {
                 let of = |class: &str, now, datagram| (class == "judged").then(|| factory(now, datagram));
-                run_controllers(plan, seed, &Control::default(), &Registry::builtin(), &of)
+                run_controllers(plan, seed, watch, &Registry::builtin(), &of)
             }
         };
         let recording = recording.map_err(|source| KitError::Run { situation: situation.name, source })?;

@@ -24,7 +24,9 @@ pub enum Position {
 pub struct Comparison {
     /// the name of the situation
     pub situation: &'static str,
-    /// the criterion or path of RFC 9743
+    /// the sections of RFC 9743
+    pub sections: &'static str,
+    /// the criteria or paths of these sections
     pub criterion: &'static str,
     /// what is measured
     pub measure: Measure,
@@ -54,8 +56,8 @@ impl Comparison {
             own if own > high => Position::Above,
             _ => Position::Within,
         };
-        let Situation { name, criterion, .. } = *situation;
-        Comparison { situation: name, criterion, measure, own, references, low, high, position }
+        let Situation { name, sections, criterion, .. } = *situation;
+        Comparison { situation: name, sections, criterion, measure, own, references, low, high, position }
     }
 }
 

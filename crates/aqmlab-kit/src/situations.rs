@@ -7,7 +7,9 @@ use crate::measures::Measure;
 pub struct Situation {
     /// its name, and that of its scenario file
     pub name: &'static str,
-    /// the criterion or path of RFC 9743 to which it belongs
+    /// the sections of RFC 9743 to which it belongs
+    pub sections: &'static str,
+    /// the criteria or paths of these sections
     pub criterion: &'static str,
     /// the scenario
     pub text: &'static str,
@@ -19,10 +21,11 @@ pub struct Situation {
 pub(crate) const JUDGED: &str = r#"profile = "quic", congestion = "reno""#;
 
 macro_rules! situations {
-    ($($name:literal, $criterion:literal, [$($measure:ident),*];)*) => {
+    ($($name:literal, $sections:literal, $criterion:literal, [$($measure:ident),*];)*) => {
         /// All situations, in the order of RFC 9743, sections 5 to 7.
         pub const SITUATIONS: &[Situation] = &[$(Situation {
             name: $name,
+            sections: $sections,
             criterion: $criterion,
             text: include_str!(concat!("../situations/", $name, ".toml")),
             measures: &[$(Measure::$measure),*],
@@ -31,26 +34,26 @@ macro_rules! situations {
 }
 
 situations! {
-    "high_loss", "protection against congestion collapse", [Goodput, Retransmissions];
-    "single", "protection against bufferbloat; wired paths", [Goodput, QueueingDelay, Retransmissions];
-    "buffer_0_25", "protection against high packet loss; tail-drop queues", [Goodput, QueueingDelay, Retransmissions];
-    "buffer_0_5", "protection against high packet loss; tail-drop queues", [Goodput, QueueingDelay, Retransmissions];
-    "buffer_2", "protection against bufferbloat; tail-drop queues", [Goodput, QueueingDelay, Retransmissions];
-    "buffer_4", "protection against bufferbloat; tail-drop queues", [Goodput, QueueingDelay, Retransmissions];
-    "several", "fairness within the algorithm", [Goodput, Fairness, QueueingDelay, Retransmissions];
-    "different_delays", "fairness within the algorithm", [Share, QueueingDelay];
-    "short_flows", "short flows", [ResponseTime];
-    "with_reno", "existing general-purpose congestion control", [Share, QueueingDelay];
-    "with_cubic", "existing general-purpose congestion control", [Share, QueueingDelay];
-    "with_call", "real-time congestion control", [Goodput, QueueingDelay];
-    "short_and_long", "short and long flows", [ResponseTime];
-    "random_loss", "wireless paths", [Goodput, QueueingDelay];
-    "varying_rate", "wireless paths", [Goodput, QueueingDelay, Retransmissions];
-    "asymmetric", "general use", [Goodput, QueueingDelay];
-    "codel", "active queue management", [Goodput, QueueingDelay, Retransmissions];
-    "pie", "active queue management", [Goodput, QueueingDelay, Retransmissions];
-    "red", "active queue management", [Goodput, QueueingDelay, Retransmissions];
-    "fq_codel", "active queue management", [Share, QueueingDelay];
-    "varying_delay", "paths with varying delay", [Goodput, QueueingDelay];
-    "long_path", "paths with high delay", [Goodput, QueueingDelay];
+    "high_loss", "5.1.1", "protection against congestion collapse", [Goodput, Retransmissions];
+    "single", "5.1.2, 6.3", "protection against bufferbloat; wired paths", [Goodput, QueueingDelay, Retransmissions];
+    "buffer_0_25", "5.1.3, 6.1", "protection against high packet loss; tail-drop queues", [Goodput, QueueingDelay, Retransmissions];
+    "buffer_0_5", "5.1.3, 6.1", "protection against high packet loss; tail-drop queues", [Goodput, QueueingDelay, Retransmissions];
+    "buffer_2", "5.1.2, 6.1", "protection against bufferbloat; tail-drop queues", [Goodput, QueueingDelay, Retransmissions];
+    "buffer_4", "5.1.2, 6.1", "protection against bufferbloat; tail-drop queues", [Goodput, QueueingDelay, Retransmissions];
+    "several", "5.1.4", "fairness within the algorithm", [Goodput, Fairness, QueueingDelay, Retransmissions];
+    "different_delays", "5.1.4", "fairness within the algorithm", [Share, QueueingDelay];
+    "short_flows", "5.1.5", "short flows", [ResponseTime];
+    "with_reno", "5.2.1", "existing general-purpose congestion control", [Share, QueueingDelay];
+    "with_cubic", "5.2.1", "existing general-purpose congestion control", [Share, QueueingDelay];
+    "with_call", "5.2.2", "real-time congestion control", [Goodput, QueueingDelay];
+    "short_and_long", "5.2.3", "short and long flows", [ResponseTime];
+    "random_loss", "6.4", "wireless paths", [Goodput, QueueingDelay];
+    "varying_rate", "6.4", "wireless paths", [Goodput, QueueingDelay, Retransmissions];
+    "asymmetric", "6.3", "wired paths", [Goodput, QueueingDelay];
+    "codel", "7.1", "active queue management", [Goodput, QueueingDelay, Retransmissions];
+    "pie", "7.1", "active queue management", [Goodput, QueueingDelay, Retransmissions];
+    "red", "7.1", "active queue management", [Goodput, QueueingDelay, Retransmissions];
+    "fq_codel", "7.1", "active queue management", [Share, QueueingDelay];
+    "varying_delay", "7.3", "paths with varying delay", [Goodput, QueueingDelay];
+    "long_path", "7.5", "paths with high delay", [Goodput, QueueingDelay];
 }

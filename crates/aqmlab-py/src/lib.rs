@@ -7,6 +7,7 @@
 mod catalogue;
 mod checks;
 mod errors;
+mod kit;
 mod law;
 #[cfg(target_os = "linux")]
 mod live;
@@ -29,6 +30,8 @@ mod _core {
     use super::catalogue::{aqm_list, aqm_show};
     #[pymodule_export]
     use super::checks::aqm_check;
+    #[pymodule_export]
+    use super::kit::{kit_judge, kit_situations};
     #[pymodule_export]
     use super::law::law_curves;
     #[pymodule_export]
