@@ -23,7 +23,7 @@ fn seeds() -> u64 {
 /// Runs random scripts with each of `variants`; processors share the variants.
 fn keep_the_contract(variants: fn(&Info) -> Vec<Variant>, seeds: u64) {
     let registry = Registry::<TestPacket>::builtin();
-    let infos = registry.iter().map(|entry| entry.info.clone());
+    let infos = registry.iter().map(|entry| entry.info);
     let all: Vec<_> =
         infos.flat_map(|info| variants(&info).into_iter().map(move |v| (info.name, v))).collect();
     let next = AtomicUsize::new(0);
