@@ -376,7 +376,12 @@ fn kernels_own(class: &ClassPlan, settings: &Settings) -> Vec<String> {
         linux.set(told, value, Origin::Given);
     }
     Profile::resolve(&mut linux).expect("the plan's settings resolve in any profile");
-    let own = |name: &str| is_kernels_own(name) && is_used(name, settings);
+    // What follows from another parameter is remarked on once, with that parameter.
+    let follows = |name: &str| {
+        let implied = Profile::TABLE.iter().any(|param| param.name == name && param.implied);
+        implied && settings.iter().any(|of| of.name == name && matches!(of.origin, Origin::Derived(_)))
+    };
+    let own = |name: &str| is_kernels_own(name) && is_used(name, settings) && !follows(name);
     let differ = linux.iter().filter(|setting| own(setting.name)).filter_map(|kernel| {
         let plan = settings.get(kernel.name)?;
         (*plan != kernel.value).then(|| {
