@@ -213,9 +213,9 @@ fn most_connections_of_a_cloud(plan: &Plan) -> usize {
 }
 
 /// Returns the instant until which nothing external stops the flows of a class, or time zero if its
-/// hosts delay what they send, or both send datagrams.
+/// hosts delay what they send, both send datagrams, or its connections wait for each other.
 fn unattended_until(class: &ClassPlan) -> Instant {
-    if class.delays_sending() || class.traffic.is_dialogue() {
+    if class.delays_sending() || class.traffic.is_dialogue() || class.traffic.shares_connections() {
         return Instant::ZERO;
     }
     class.stop_at.map_or(Instant::FAR_FUTURE, |at| Instant::ZERO + at)

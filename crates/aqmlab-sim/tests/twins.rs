@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use aqmlab_qdisc::Registry;
 use aqmlab_recording::Recording;
-use aqmlab_scenario::{Plan, parse};
+use aqmlab_scenario::{Limits, Plan, parse_within};
 use aqmlab_sim::{Control, run, run_plain};
+use aqmlab_storage::Folder;
 use proptest::prelude::*;
 
 fn digests(r: &Recording) -> Vec<(&'static str, String)> {
@@ -53,12 +54,14 @@ fn every_ready_made_scenario() {
     let mut plans = Vec::new();
     for entry in std::fs::read_dir(&folder).expect("scenarios exist") {
         let path = entry.expect("a file").path();
-        if path.is_dir() {
+        if path.extension().is_none_or(|kind| kind != "toml") {
             continue;
         }
         let name = path.file_name().expect("a name").to_string_lossy().into_owned();
         let text = std::fs::read_to_string(&path).expect("readable");
-        let experiment = parse(&text, &name).unwrap_or_else(|e| panic!("{e}"));
+        let files = Folder::of(path.to_str().expect("paths are plain"));
+        let experiment =
+            parse_within(&text, &name, Limits::default(), &files).unwrap_or_else(|e| panic!("{e}"));
         for plan in experiment.arms {
             let what = format!("{name}, {}", plan.arm);
             plans.push((plan, experiment.seeds[0], what));

@@ -79,6 +79,11 @@ pub trait TrafficKind: fmt::Debug {
         false
     }
 
+    /// Returns whether what a connection carries depends on the order in which others have become free.
+    fn shares_connections(&self) -> bool {
+        false
+    }
+
     /// Returns the time by which frames or updates should arrive, if the flows have any.
     fn deadline(&self) -> Option<Span> {
         None

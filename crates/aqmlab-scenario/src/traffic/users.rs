@@ -123,6 +123,10 @@ impl TrafficKind for ListedPages {
         Population::ListedUsers(Box::new(ListedUsers::new(starts, list, parallel, self.keeps_connections)))
     }
 
+    fn shares_connections(&self) -> bool {
+        true
+    }
+
     fn is_from_file(&self) -> bool {
         true
     }
