@@ -27,6 +27,7 @@ SCENARIO = {
         "rate": "20Mbit",
         "delay": "2ms",
         "queue": {"kind": "fq_codel", "limit": "1000p", "ecn": True},
+        "reverse_queue": {"kind": "fq_codel", "limit": "1000p", "ecn": True},
     },
 }
 OBJECTS, OBJECT_BYTES = 60, 20_000
