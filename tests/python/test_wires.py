@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -170,7 +171,8 @@ def test_a_full_disk_keeps_nothing_but_a_message(live_folder):
         before = interfaces_of(name)
         ended = run_aqmlab("root", *words, "-o", place / "out", cwd=live_folder, within=within)
         assert ended.returncode == 3, ended.stderr
-        assert "the disk is full" in ended.stderr
+        # The system's words if there is not even room for the directory, ours for what is recorded.
+        assert re.search("the disk is full|No space left on device", ended.stderr), ended.stderr
         assert "Traceback" not in ended.stderr
         assert interfaces_of(name) == before
 

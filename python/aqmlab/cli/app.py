@@ -41,9 +41,9 @@ _COMMANDS = {
     "metrics": "metrics",
     "cite": "cite",
     "schema": "show",
+    "playground": "playground",
     "aqm": "aqm",
     "plot": "plot",
-    "playground": "playground",
     "paper": "paper",
 }
 """The module of each command, or group of commands, in the order in which they are listed."""
